@@ -1,0 +1,157 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The options of triggerlib, all in the group ``[triggerlib]``."""
+
+import copy
+
+from oslo_config import cfg
+
+GROUP = 'triggerlib'
+
+STORAGE_OPTS = [
+    cfg.StrOpt(
+        'connection', default='sqlite:///triggerlib.sqlite', secret=True,
+        help='URL of the storage. Its scheme chooses the storage driver: '
+             'sqlite, postgresql, mysql or memory.'),
+    cfg.ListOpt(
+        'indexed_traits', default=[],
+        help='Traits that get rows in the trait index beside those that a '
+             'trigger definition distinguishes by. Load criteria that '
+             'compare an indexed trait with a constant are answered from '
+             'the index.'),
+    cfg.IntOpt(
+        'storage_retries', default=10, min=0, max=100,
+        help='How often a transaction is tried again after a deadlock, a '
+             'serialization failure, a busy database or a lost connection '
+             'before the error is raised to the caller.'),
+    cfg.FloatOpt(
+        'sqlite_busy_timeout', default=30.0, min=0, max=3600,
+        help='Seconds to wait for another process that writes to the same '
+             'SQLite file.'),
+    cfg.StrOpt(
+        'sqlite_synchronous', default='FULL',
+        choices=[('FULL', 'a commit survives a power failure'),
+                 ('NORMAL', 'a commit survives the end of the process, not '
+                            'always a power failure'),
+                 ('OFF', 'for databases that are thrown away')],
+        help='How carefully SQLite writes a commit to the disk.'),
+]
+
+DEFINITION_OPTS = [
+    cfg.StrOpt(
+        'event_definitions_cfg_file', default='event_definitions.yaml',
+        help='File of event definitions, looked for where oslo.config looks '
+             'for configuration files.'),
+    cfg.BoolOpt(
+        'allow_dropping_of_notifications', default=False,
+        help='Drop notifications that no event definition is for. By '
+             'default they become events with the default traits.'),
+    cfg.StrOpt(
+        'trigger_definitions_cfg_file', default='trigger_definitions.yaml',
+        help='File of trigger definitions, looked for where oslo.config '
+             'looks for configuration files.'),
+    cfg.StrOpt(
+        'event_pipeline_cfg_file', default='event_pipeline.yaml',
+        help='File of event pipelines (sources and sinks), looked for where '
+             'oslo.config looks for configuration files.'),
+]
+
+INTAKE_OPTS = [
+    cfg.IntOpt(
+        'batch_size', default=200, min=1, max=10000,
+        help='Notifications that are handled in one transaction at most.'),
+    cfg.FloatOpt(
+        'batch_timeout', default=1.0, min=0.01, max=60,
+        help='Seconds to wait for a batch of notifications to fill.'),
+    cfg.StrOpt(
+        'expiry_clock', default='wall',
+        choices=[('wall', 'expiry follows the clock of the database'),
+                 ('event', 'time for expiring goes no further than the '
+                           'newest event stored')],
+        help='The time by which instances expire. With "event" a backlog '
+             'after an outage gives the results that it would have given '
+             'without the outage.'),
+    cfg.FloatOpt(
+        'allowed_lateness', default=60.0, min=0,
+        help='With expiry_clock = event: seconds by which an event may '
+             'arrive after a newer one.'),
+    cfg.FloatOpt(
+        'idle_timeout', default=300.0, min=0,
+        help='With expiry_clock = event: seconds without any new event '
+             'after which expiry follows the wall clock again.'),
+]
+
+NOTIFICATION_OPTS = [
+    cfg.MultiStrOpt(
+        'notification_topics', default=['notifications'],
+        help='Topics on which notifications arrive. May be given several '
+             'times.'),
+    cfg.MultiStrOpt(
+        'notification_exchanges', default=[],
+        help='Exchanges that the topics belong to; by default the control '
+             'exchange of oslo.messaging. May be given several times.'),
+    cfg.StrOpt(
+        'notification_pool', default=None,
+        help='Listener pool: every pool gets each notification once.'),
+]
+
+SCHEDULER_OPTS = [
+    cfg.FloatOpt(
+        'scheduler_interval', default=1.0, min=0.01, max=3600,
+        help='Seconds that the scheduler sleeps when nothing was due.'),
+    cfg.IntOpt(
+        'scheduler_batch', default=100, min=1, max=10000,
+        help='Instances that the scheduler makes ready in one transaction '
+             'at most.'),
+    cfg.FloatOpt(
+        'ready_timeout', default=60.0, min=0.01,
+        help='Seconds after which an instance that waits for a worker is '
+             'cast again.'),
+]
+
+WORKER_OPTS = [
+    cfg.IntOpt(
+        'workers', default=2, min=1, max=64,
+        help='Instances that one process works on at the same time.'),
+    cfg.FloatOpt(
+        'lease', default=300.0, min=1,
+        help='Seconds for which a claim holds without being renewed. A '
+             'worker renews it while its pipeline runs.'),
+    cfg.IntOpt(
+        'max_attempts', default=5, min=1,
+        help='How often an instance is worked on in all, before an error '
+             'that could be retried is final.'),
+    cfg.FloatOpt(
+        'retry_delay', default=10.0, min=0,
+        help='Seconds before the second attempt; each further one waits '
+             'twice as long as the one before, with jitter.'),
+    cfg.FloatOpt(
+        'retry_delay_max', default=3600.0, min=0,
+        help='The longest wait between two attempts, in seconds.'),
+]
+
+_ALL_OPTS = (STORAGE_OPTS + DEFINITION_OPTS + INTAKE_OPTS
+             + NOTIFICATION_OPTS + SCHEDULER_OPTS + WORKER_OPTS)
+
+
+def register_opts(conf):
+    """Register all options of triggerlib.
+
+    :param conf: an ``oslo_config.cfg.ConfigOpts``
+    """
+    conf.register_opts(_ALL_OPTS, group=GROUP)
+
+
+def list_opts():
+    """Return the options for ``oslo-config-generator``."""
+    return [(GROUP, copy.deepcopy(_ALL_OPTS))]

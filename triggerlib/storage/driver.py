@@ -316,6 +316,14 @@ class Transaction(abc.ABC):
         """
 
     @abc.abstractmethod
+    def postpone(self, ids: collections_abc.Sequence[int],
+                 deadline: datetime.datetime) -> None:
+        """Set when READY_* instances are cast again, and bump the version.
+
+        Instances that are not READY_* any more are left alone.
+        """
+
+    @abc.abstractmethod
     def hold(self, instance_id: int, owner: str,
              deadline: datetime.datetime) -> None:
         """Lock an instance that a worker holds, and renew its lease.

@@ -22,6 +22,11 @@ import threading
 UTC = datetime.timezone.utc
 
 
+def seconds(number):
+    """Return a length of time given in seconds, a timedelta."""
+    return datetime.timedelta(seconds=number)
+
+
 class SystemClock:
     """The host's clock."""
 

@@ -1,0 +1,56 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Which oslo.messaging transport rpc and notifications go over."""
+
+import oslo_messaging
+from oslo_config import cfg
+
+#: The transport in the process, used where no ``transport_url`` is given.
+IN_PROCESS = 'fake://'
+
+_DEFAULTS = (cfg.Locations.opt_default, cfg.Locations.set_default)
+
+
+def get_rpc_transport(conf):
+    """Return the transport of the rpc casts.
+
+    With no ``transport_url`` given, casts stay in the process.
+
+    :param conf: an ``oslo_config.cfg.ConfigOpts``
+    """
+    return oslo_messaging.get_rpc_transport(conf, url=_url(conf))
+
+
+def get_notification_transport(conf):
+    """Return the transport on which notifications arrive and leave.
+
+    ``[oslo_messaging_notifications] transport_url`` goes before
+    ``transport_url``, as everywhere in oslo.messaging.
+
+    :param conf: an ``oslo_config.cfg.ConfigOpts``
+    """
+    # Only this call registers the group of the notifications.
+    transport = oslo_messaging.get_notification_transport(
+        conf, url=IN_PROCESS)
+    if conf.oslo_messaging_notifications.transport_url or not _url(conf):
+        transport = oslo_messaging.get_notification_transport(conf)
+    return transport
+
+
+def _url(conf):
+    # Parsing any URL registers the transport options with conf.
+    oslo_messaging.TransportURL.parse(conf, IN_PROCESS)
+    location = conf.get_location('transport_url')
+    if location is None or location.location in _DEFAULTS:
+        return IN_PROCESS
+    return None

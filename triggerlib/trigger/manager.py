@@ -1,0 +1,386 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The trigger manager: events in, instances collected, all or nothing.
+
+Follows the blueprint's "Incoming Event". A batch is one transaction, so that
+an event that is stored is an event that is matched.
+"""
+
+import bisect
+import dataclasses
+import json
+import logging
+from collections import abc as collections_abc
+
+from triggerlib import exceptions
+from triggerlib import opts
+from triggerlib import state as state_module
+from triggerlib.event import converter as converter_module
+from triggerlib.event import event as event_module
+from triggerlib.storage import driver as storage_module
+from triggerlib.trigger import catalog as catalog_module
+from triggerlib.trigger import evaluation
+from triggerlib.trigger import expiry
+from triggerlib.trigger import source as source_module
+
+LOG = logging.getLogger(__name__)
+
+Event = event_module.Event
+State = state_module.State
+
+#: Characters of a notification's text that a dead letter keeps.
+BODY_LIMIT = 1024 * 1024
+
+
+@dataclasses.dataclass(slots=True)
+class Report:
+    """What became of a batch.
+
+    :param received: notifications or events that were handed in
+    :param stored: events stored
+    :param duplicates: events whose message_id was stored before
+    :param dropped: notifications that no event definition is for, where
+        the options say to drop them
+    :param dead_letters: what can never be handled, kept as dead letter
+    :param collected: places on event lists that were filled
+    """
+
+    received: int = 0
+    stored: int = 0
+    duplicates: int = 0
+    dropped: int = 0
+    dead_letters: int = 0
+    collected: int = 0
+
+    def add(self, other: 'Report') -> None:
+        """Add the counts of another batch."""
+        for field in dataclasses.fields(self):
+            setattr(self, field.name, getattr(self, field.name)
+                    + getattr(other, field.name))
+
+
+@dataclasses.dataclass(slots=True)
+class _Group:
+    """Events of a batch that go to one instance, in order of arrival."""
+
+    definition: object
+    key: tuple
+    events: list
+    positions: list
+
+
+class TriggerManager:
+    """Stores events and collects them into trigger instances.
+
+    :param storage: a :class:`triggerlib.storage.Driver`
+    :param catalog: a :class:`triggerlib.trigger.catalog.Catalog`
+    :param converter: a :class:`triggerlib.event.Converter`, for those who
+        hand in notifications
+    :param expiry_clock: a :class:`triggerlib.trigger.expiry.ExpiryClock`
+    :param indexed_traits: names of traits to index beside those that the
+        definitions distinguish by
+    """
+
+    def __init__(self, storage, catalog, converter=None, expiry_clock=None,
+                 indexed_traits=()):
+        self._storage = storage
+        self._catalog = catalog
+        self._converter = converter
+        self._expiry_clock = expiry_clock or expiry.ExpiryClock()
+        self._indexed_traits = frozenset(indexed_traits)
+        self._registered = None
+
+    @classmethod
+    def from_conf(cls, conf, storage, catalog=None,
+                  converter=None) -> 'TriggerManager':
+        """Build one from the options of ``[triggerlib]``.
+
+        :param conf: an ``oslo_config.cfg.ConfigOpts``
+        :param storage: a :class:`triggerlib.storage.Driver`
+        :param catalog: loaded from ``conf`` unless given
+        :param converter: built from ``conf`` unless given
+        :raises DefinitionError: every mistake in the files
+        """
+        return cls(
+            storage, catalog or catalog_module.Catalog.from_conf(conf),
+            converter or converter_module.Converter.from_conf(conf),
+            expiry.ExpiryClock.from_conf(conf),
+            conf[opts.GROUP].indexed_traits)
+
+    def add_notification(self, body) -> Report:
+        """Convert, store and collect one notification.
+
+        See :meth:`add_notifications`.
+        """
+        return self.add_notifications([body])
+
+    def add_notifications(
+            self, bodies: collections_abc.Sequence) -> Report:
+        """Convert, store and collect notifications, in one transaction.
+
+        What can never become an event is logged, counted and kept as a dead
+        letter; the rest of the batch goes on.
+
+        :param bodies: notifications in any form that
+            :class:`triggerlib.event.Converter` takes
+        :returns: what became of them
+        :raises StorageError: nothing of the batch was stored; hand it in
+            again
+        """
+        report = Report(received=len(bodies))
+        events, letters = [], []
+        for body in bodies:
+            try:
+                event = self._converter.to_event(body)
+            except exceptions.NotificationError as error:
+                LOG.error('Kept as dead letter: %s', error)
+                letters.append(storage_module.DeadLetter(
+                    'notification', error.message_id, error.reason,
+                    _text(body)))
+                continue
+            if event is None:
+                report.dropped += 1
+            else:
+                events.append(event)
+        return self._add(events, letters, report)
+
+    def add_event(self, event: Event) -> Report:
+        """Store and collect one event; see :meth:`add_events`."""
+        return self.add_events([event])
+
+    def add_events(
+            self, events: collections_abc.Sequence[Event]) -> Report:
+        """Store and collect events, in one transaction.
+
+        Those whose message_id is stored already are dropped as duplicates.
+
+        :param events: in order of arrival
+        :returns: what became of them
+        :raises StorageError: nothing of the batch was stored; hand it in
+            again
+        """
+        return self._add(list(events), [], Report(received=len(events)))
+
+    def add_events_in(
+            self, tx, events: collections_abc.Sequence[Event]) -> Report:
+        """Store and collect events as part of a running transaction.
+
+        :param tx: the running storage transaction
+        :param events: in order of arrival
+        :returns: what became of them once the transaction is committed
+        :raises EventError: an event that the storage cannot hold
+
+        :meth:`register_traits` must have been called before.
+        """
+        return self._work(tx, events, [], Report(received=len(events)))
+
+    def _add(self, events, letters, report):
+        self.register_traits()
+        while True:
+            try:
+                return self._storage.run(
+                    self._work, events, letters,
+                    dataclasses.replace(report))
+            except exceptions.EventError as error:
+                LOG.error('Kept as dead letter: %s', error)
+                poison = [event for event in events
+                          if event.message_id == error.message_id]
+                if not poison:
+                    raise
+                events = [event for event in events
+                          if event.message_id != error.message_id]
+                letters = letters + [storage_module.DeadLetter(
+                    'event', event.message_id, error.reason,
+                    _text(_plain(event))) for event in poison]
+
+    def register_traits(self) -> None:
+        """Have the traits indexed that the definitions in force need.
+
+        Whoever adds events in transactions of its own calls it first, outside
+        of them; it does nothing when nothing changed.
+        """
+        definitions = self._catalog.current.definitions
+        if self._registered is definitions:
+            return
+        names = self._indexed_traits | definitions.indexed_traits
+        lacking = self._storage.run(
+            lambda tx: tx.register_traits(sorted(names)))
+        if lacking:
+            LOG.warning(
+                'The trait index lacks events stored before these traits '
+                'were in it: %s. Load criteria go without the index until '
+                '"triggerlib db reindex" was run.',
+                ', '.join(sorted(lacking)))
+        self._registered = definitions
+
+    def _work(self, tx, events, letters, report):
+        if letters:
+            tx.add_dead_letters(letters)
+            report.dead_letters = len(letters)
+        expiry_at = self._expiry_clock.batch(tx, events)
+        flags = tx.add_events(events) if events else []
+        new = [(position, events[position])
+               for position, stored in enumerate(flags) if stored]
+        report.stored = len(new)
+        report.duplicates = len(events) - len(new)
+        if not new:
+            return report
+        loaded = self._catalog.current
+        self._pass_through(tx, [event for _, event in new], loaded.pipelines)
+        groups = _group(new, loaded.definitions)
+        # Further rounds are only for events that come after the expiry of
+        # the instance that earlier events of the same batch went to.
+        while groups:
+            groups = self._collect(tx, groups, expiry_at, report)
+        return report
+
+    def _pass_through(self, tx, events, pipelines):
+        carriers, lists = [], []
+        for source in pipelines.sources:
+            taken = [event for event in events
+                     if source.event_types.match(event.event_type)]
+            if taken:
+                carriers.append(
+                    source_module.instance_of(source, taken, tx.now()))
+                lists.append([event.message_id for event in taken])
+        if carriers:
+            carriers = tx.lock_active(carriers)
+            tx.collect(carriers, {
+                carrier.id: ids for carrier, ids in zip(carriers, lists)})
+
+    def _collect(self, tx, groups, expiry_at, report):
+        """Give each group's events to its ACTIVE instance.
+
+        :returns: the groups whose instance had expired, with the events
+            that are left
+        """
+        now = tx.now()
+        active_keys = sorted(groups)
+        instances = tx.lock_active([
+            evaluation.new_instance(group.definition, group.key,
+                                    group.events[0])
+            for group in map(groups.__getitem__, active_keys)])
+        known = _lists(tx, instances, active_keys, groups)
+        changed, taken, empty, expired, rest = [], {}, [], [], {}
+        for active_key, instance in zip(active_keys, instances):
+            group = groups[active_key]
+            stale = instance.fingerprint != group.definition.fingerprint
+            accepted, left = _take(
+                instance, group, known.get(instance.id), now, expiry_at)
+            if accepted:
+                taken[instance.id] = accepted
+                report.collected += len(accepted)
+            elif instance.event_count == 0:
+                empty.append(instance.id)
+            if accepted or stale:
+                changed.append(instance)
+            if left is not None:
+                expired.append(instance.id)
+                rest[active_key] = left
+        if changed:
+            tx.collect(changed, taken)
+        if empty:
+            tx.transition(empty, State.ACTIVE, State.DELETED)
+        if expired:
+            # Due for a cast at once: the next sweep finds them.
+            tx.transition(expired, State.ACTIVE, State.READY_TO_EXPIRE,
+                          deadline=now)
+        return rest
+
+
+def _group(new, definitions):
+    groups = {}
+    for position, event in new:
+        for definition, criteria in definitions.for_event_type(
+                event.event_type):
+            key = definition.key(event, criteria)
+            if key is None:
+                continue
+            active_key = definition.active_key(key)
+            group = groups.get(active_key)
+            if group is None:
+                group = groups[active_key] = _Group(definition, key, [], [])
+            group.events.append(event)
+            group.positions.append(position)
+    return groups
+
+
+def _lists(tx, instances, active_keys, groups):
+    """Load the lists of those instances that must be looked at whole."""
+    wanted = []
+    for active_key, instance in zip(active_keys, instances):
+        definition = groups[active_key].definition
+        if instance.event_count and (
+                definition.needs_list
+                or instance.fingerprint != definition.fingerprint):
+            wanted.append(instance.id)
+    return tx.instance_events(wanted) if wanted else {}
+
+
+def _take(instance, group, events, now, expiry_at):
+    """Put a group's events on an instance's list, up to its expiry.
+
+    :param events: the instance's list where it must be looked at whole
+    :returns: the message_ids taken, and a group of what is left when the
+        instance expired, else None
+    """
+    definition = group.definition
+    if instance.fingerprint != definition.fingerprint:
+        evaluation.evaluate(definition, instance, events, now)
+    if definition.needs_list and events is None:
+        events = []
+    taken = []
+    for index, event in enumerate(group.events):
+        if instance.event_count and _is_expired(
+                definition, instance, events, now,
+                expiry_at(group.positions[index])):
+            return taken, _Group(definition, group.key,
+                                 group.events[index:],
+                                 group.positions[index:])
+        if definition.matches_list and not definition.accepts(
+                event, group.key, instance):
+            continue
+        evaluation.add(definition, instance, event)
+        taken.append(event.message_id)
+        if definition.needs_list:
+            bisect.insort(events, event, key=event_module.sort_key)
+        else:
+            evaluation.settle(definition, instance, now)
+    if definition.needs_list and taken:
+        evaluation.settle(definition, instance, now, events)
+    return taken, None
+
+
+def _is_expired(definition, instance, events, now, moment):
+    if (instance.fire_timestamp is not None
+            or instance.expire_timestamp is None
+            or instance.expire_timestamp > moment):
+        return False
+    if definition.needs_list:
+        # What was taken of this batch has not been counted yet.
+        evaluation.settle(definition, instance, now, events)
+    return instance.fire_timestamp is None
+
+
+def _plain(event):
+    return {'message_id': event.message_id, 'event_type': event.event_type,
+            'timestamp': event.timestamp, 'traits': event.traits}
+
+
+def _text(body):
+    """Return what arrived as JSON text, or as near to it as it lets us."""
+    try:
+        text = json.dumps(body, default=str)
+    except (TypeError, ValueError, RecursionError) as error:
+        text = f'not JSON ({type(error).__name__}): {type(body).__name__}'
+    return text[:BODY_LIMIT]

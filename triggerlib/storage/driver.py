@@ -290,6 +290,15 @@ class Transaction(abc.ABC):
         """
 
     @abc.abstractmethod
+    def backlog(
+            self, what: Due, moment: datetime.datetime,
+    ) -> tuple[int, datetime.datetime | None]:
+        """Count, without locking, the instances that are due by ``moment``.
+
+        :returns: how many, and since when the longest due is due
+        """
+
+    @abc.abstractmethod
     def next_due(self) -> datetime.datetime | None:
         """Return when the next instance will be due for anything."""
 

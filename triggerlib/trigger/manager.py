@@ -70,6 +70,20 @@ class Report:
 
 
 @dataclasses.dataclass(slots=True)
+class Batch:
+    """What goes into the storage in one transaction.
+
+    :param events: in order of arrival
+    :param letters: what can never become an event
+    :param report: what became of the notifications so far
+    """
+
+    events: list = dataclasses.field(default_factory=list)
+    letters: list = dataclasses.field(default_factory=list)
+    report: Report = dataclasses.field(default_factory=Report)
+
+
+@dataclasses.dataclass(slots=True)
 class _Group:
     """Events of a batch that go to one instance, in order of arrival."""
 
@@ -95,7 +109,7 @@ class TriggerManager:
                  indexed_traits=()):
         self._storage = storage
         self._catalog = catalog
-        self._converter = converter
+        self.converter = converter
         self._expiry_clock = expiry_clock or expiry.ExpiryClock()
         self._indexed_traits = frozenset(indexed_traits)
         self._registered = None
@@ -137,22 +151,32 @@ class TriggerManager:
         :raises StorageError: nothing of the batch was stored; hand it in
             again
         """
-        report = Report(received=len(bodies))
-        events, letters = [], []
+        batch = Batch()
         for body in bodies:
-            try:
-                event = self._converter.to_event(body)
-            except exceptions.NotificationError as error:
-                LOG.error('Kept as dead letter: %s', error)
-                letters.append(storage_module.DeadLetter(
-                    'notification', error.message_id, error.reason,
-                    _text(body)))
-                continue
-            if event is None:
-                report.dropped += 1
-            else:
-                events.append(event)
-        return self._add(events, letters, report)
+            self.convert(body, batch)
+        return self.add(batch)
+
+    def convert(self, body, batch: Batch) -> Event | None:
+        """Convert a notification, and put what became of it into a batch.
+
+        :param body: a notification
+        :param batch: gets the event, or the dead letter
+        :returns: the event, None when there is none
+        """
+        batch.report.received += 1
+        try:
+            event = self.converter.to_event(body)
+        except exceptions.NotificationError as error:
+            LOG.error('Kept as dead letter: %s', error)
+            batch.letters.append(storage_module.DeadLetter(
+                'notification', error.message_id, error.reason,
+                _text(body)))
+            return None
+        if event is None:
+            batch.report.dropped += 1
+        else:
+            batch.events.append(event)
+        return event
 
     def add_event(self, event: Event) -> Report:
         """Store and collect one event; see :meth:`add_events`."""
@@ -169,7 +193,7 @@ class TriggerManager:
         :raises StorageError: nothing of the batch was stored; hand it in
             again
         """
-        return self._add(list(events), [], Report(received=len(events)))
+        return self.add(Batch(list(events), [], Report(len(events))))
 
     def add_events_in(
             self, tx, events: collections_abc.Sequence[Event]) -> Report:
@@ -182,26 +206,23 @@ class TriggerManager:
 
         :meth:`register_traits` must have been called before.
         """
-        return self._work(tx, events, [], Report(received=len(events)))
+        return self._work(tx, Batch(list(events), [], Report(len(events))))
 
-    def _add(self, events, letters, report):
+    def add(self, batch: Batch) -> Report:
+        """Store and collect what a batch holds, in one transaction.
+
+        An event that the storage cannot hold is kept as a dead letter.
+
+        :returns: what became of the batch
+        :raises StorageError: nothing of it was stored; hand it in again
+        """
         self.register_traits()
         while True:
             try:
-                return self._storage.run(
-                    self._work, events, letters,
-                    dataclasses.replace(report))
+                return self._storage.run(self._work, batch)
             except exceptions.EventError as error:
                 LOG.error('Kept as dead letter: %s', error)
-                poison = [event for event in events
-                          if event.message_id == error.message_id]
-                if not poison:
-                    raise
-                events = [event for event in events
-                          if event.message_id != error.message_id]
-                letters = letters + [storage_module.DeadLetter(
-                    'event', event.message_id, error.reason,
-                    _text(_plain(event))) for event in poison]
+                batch = _without(batch, error)
 
     def register_traits(self) -> None:
         """Have the traits indexed that the definitions in force need.
@@ -223,10 +244,13 @@ class TriggerManager:
                 ', '.join(sorted(lacking)))
         self._registered = definitions
 
-    def _work(self, tx, events, letters, report):
-        if letters:
-            tx.add_dead_letters(letters)
-            report.dead_letters = len(letters)
+    def _work(self, tx, batch):
+        events = batch.events
+        # A copy: the storage may have to run this again.
+        report = dataclasses.replace(batch.report)
+        if batch.letters:
+            tx.add_dead_letters(batch.letters)
+            report.dead_letters = len(batch.letters)
         expiry_at = self._expiry_clock.batch(tx, events)
         flags = tx.add_events(events) if events else []
         new = [(position, events[position])
@@ -370,6 +394,22 @@ def _is_expired(definition, instance, events, now, moment):
         # What was taken of this batch has not been counted yet.
         evaluation.settle(definition, instance, now, events)
     return instance.fire_timestamp is None
+
+
+def _without(batch, error):
+    """Return a batch with the event of an error among its dead letters."""
+    poison = [event for event in batch.events
+              if event.message_id == error.message_id]
+    if not poison:
+        raise error
+    letters = [
+        storage_module.DeadLetter('event', event.message_id, error.reason,
+                                  _text(_plain(event)))
+        for event in poison]
+    return Batch(
+        [event for event in batch.events
+         if event.message_id != error.message_id],
+        batch.letters + letters, batch.report)
 
 
 def _plain(event):

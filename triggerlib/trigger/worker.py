@@ -69,17 +69,20 @@ class Worker:
     :param catalog: a :class:`triggerlib.trigger.catalog.Catalog`
     :param manager: the :class:`~triggerlib.trigger.TriggerManager` that the
         ``event`` publisher puts events into
+    :param ended: called as ``ended(kind, instance)`` after an instance has
+        come to its end; kind is ``fire``, ``expire`` or ``source``
     :param lease: seconds for which a claim holds without being renewed
     :param max_attempts: claims after which a retryable error is final
     :param retry_delay: seconds before the second attempt
     :param retry_delay_max: longest wait between attempts, in seconds
     """
 
-    def __init__(self, storage, catalog, manager=None, *, lease=300.0,
-                 max_attempts=5, retry_delay=10.0, retry_delay_max=3600.0):
+    def __init__(self, storage, catalog, manager=None, *, ended=None,
+                 lease=300.0, max_attempts=5, retry_delay=10.0, retry_delay_max=3600.0):
         self._storage = storage
         self._catalog = catalog
         self._manager = manager
+        self._ended = ended
         self._lease = lease
         self._max_attempts = max_attempts
         self._retry_delay = retry_delay
@@ -87,8 +90,8 @@ class Worker:
         self._runner = runner_module.Runner(storage, lease)
 
     @classmethod
-    def from_conf(cls, conf, storage, manager=None,
-                  catalog=None) -> 'Worker':
+    def from_conf(cls, conf, storage, manager=None, catalog=None,
+                  ended=None) -> 'Worker':
         """Build one from the options of ``[triggerlib]``.
 
         :param conf: an ``oslo_config.cfg.ConfigOpts``
@@ -96,12 +99,13 @@ class Worker:
         :param manager: the :class:`~triggerlib.trigger.TriggerManager` that
             the ``event`` publisher puts events into
         :param catalog: loaded from ``conf`` unless given
+        :param ended: called after an instance has come to its end
         :raises DefinitionError: every mistake in the files
         """
         group = conf[opts.GROUP]
         return cls(
             storage, catalog or catalog_module.Catalog.from_conf(conf),
-            manager, lease=group.lease, max_attempts=group.max_attempts,
+            manager, ended=ended, lease=group.lease, max_attempts=group.max_attempts,
             retry_delay=group.retry_delay,
             retry_delay_max=group.retry_delay_max)
 
@@ -135,6 +139,7 @@ class Worker:
             self._give_back(trigger_id, owner, ready, held, claim)
             return False
         if not claim.sinks:
+            self._tell(claim)
             return True
         try:
             self._runner.run(
@@ -154,7 +159,12 @@ class Worker:
                 self._storage.run(
                     self._fail, claim.instance, owner, held, error)
             return False
+        self._tell(claim)
         return True
+
+    def _tell(self, claim):
+        if self._ended is not None:
+            self._ended(claim.kind, claim.instance)
 
     def _claim_or_fail(self, trigger_id, ready, held, owner):
         loaded = self._catalog.current

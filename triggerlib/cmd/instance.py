@@ -1,0 +1,213 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``triggerlib instance``: the trigger instances."""
+
+import json
+
+from cliff import lister
+from cliff import show
+
+from triggerlib import exceptions
+from triggerlib.cmd import config
+from triggerlib.event import encoding
+from triggerlib.state import State
+
+
+class List(config.ConfiguredCommand, lister.Lister):
+    """List trigger instances."""
+
+    def get_parser(self, prog_name):
+        """Return the parser of the command's own options."""
+        parser = super().get_parser(prog_name)
+        _add_filters(parser)
+        parser.add_argument('--limit', type=int, default=100,
+                            help='how many at most (default: 100)')
+        parser.add_argument('--after', type=int, default=0, metavar='ID',
+                            help='only those with a greater id')
+        return parser
+
+    def take_action(self, parsed_args):
+        """Return the instances as columns and rows."""
+        with self.storage(parsed_args) as storage:
+            found = storage.run(lambda tx: tx.list_instances(
+                state=_state(parsed_args), name=parsed_args.trigger,
+                after=parsed_args.after, limit=max(parsed_args.limit, 0)),
+                write=False)
+        return (('id', 'trigger', 'key', 'state', 'events', 'first_event',
+                 'last_event', 'fire_timestamp', 'expire_timestamp',
+                 'attempts'),
+                [(one.id, one.name, _key(one), str(one.state),
+                  one.event_count, _time(one.first_event),
+                  _time(one.last_event), _time(one.fire_timestamp),
+                  _time(one.expire_timestamp), one.attempts)
+                 for one in found])
+
+
+class Show(config.ConfiguredCommand, show.ShowOne):
+    """Show a trigger instance, its events and the steps of its pipeline."""
+
+    def get_parser(self, prog_name):
+        """Return the parser of the command's own options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('id', type=int, help='id of the instance')
+        return parser
+
+    def take_action(self, parsed_args):
+        """Return the instance as columns and values."""
+        with self.storage(parsed_args) as storage:
+            instance, events, journal = storage.run(
+                _load, parsed_args.id, write=False)
+        steps = sorted(journal.values(), key=lambda step: step.position)
+        row = {
+            'id': instance.id,
+            'trigger': instance.name,
+            'key': _key(instance),
+            'state': str(instance.state),
+            'first_event': _time(instance.first_event),
+            'last_event': _time(instance.last_event),
+            'fire_timestamp': _time(instance.fire_timestamp),
+            'expire_timestamp': _time(instance.expire_timestamp),
+            'counts': instance.counts,
+            'attempts': instance.attempts,
+            'not_before': _time(instance.not_before),
+            'deadline': _time(instance.deadline),
+            'fingerprint': instance.fingerprint,
+            'created_at': _time(instance.created_at),
+            'updated_at': _time(instance.updated_at),
+            'events': [
+                {'message_id': event.message_id,
+                 'event_type': event.event_type,
+                 'timestamp': encoding.isoformat(event.timestamp)}
+                for event in events],
+            'steps': [
+                {'step': step.step, 'state': str(step.state),
+                 'attempts': step.attempts, 'items': step.items,
+                 'started_at': _time(step.started_at),
+                 'finished_at': _time(step.finished_at),
+                 'error': step.error} for step in steps],
+            'error': instance.error,
+        }
+        if self._is_table(parsed_args):
+            row['events'] = '\n'.join(
+                f'{event["timestamp"]} {event["event_type"]} '
+                f'{event["message_id"]}' for event in row['events'])
+            row['steps'] = '\n'.join(
+                f'{step["step"]} {step["state"]} attempts='
+                f'{step["attempts"]} items={step["items"]}'
+                for step in row['steps'])
+        return tuple(row), tuple(row.values())
+
+    def _is_table(self, parsed_args):
+        return parsed_args.formatter == 'table'
+
+
+class Retry(config.ConfiguredCommand):
+    """Have a failed trigger instance worked on again.
+
+    It goes on behind the last step that its journal says is done.
+    """
+
+    def get_parser(self, prog_name):
+        """Return the parser of the command's own options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('id', type=int, nargs='+',
+                            help='id of the instance')
+        return parser
+
+    def take_action(self, parsed_args):
+        """Make the instances ready, all or none."""
+        with self.storage(parsed_args) as storage:
+            storage.run(_retry, parsed_args.id)
+        for instance_id in parsed_args.id:
+            self.app.stdout.write(
+                f'Instance {instance_id} is ready to be worked on.\n')
+
+
+class Delete(config.ConfiguredCommand):
+    """Delete a trigger instance, its event list and its journal.
+
+    Its events stay. An instance that a worker holds is not deleted.
+    """
+
+    def get_parser(self, prog_name):
+        """Return the parser of the command's own options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('id', type=int, nargs='+',
+                            help='id of the instance')
+        return parser
+
+    def take_action(self, parsed_args):
+        """Delete the instances, all or none."""
+        with self.storage(parsed_args) as storage:
+            storage.run(_delete, parsed_args.id)
+        for instance_id in parsed_args.id:
+            self.app.stdout.write(f'Instance {instance_id} was deleted.\n')
+
+
+def _add_filters(parser):
+    parser.add_argument(
+        '--state', choices=[state.value for state in State
+                            if state is not State.DELETED],
+        help='only those in this state')
+    parser.add_argument('--trigger', metavar='NAME',
+                        help='only those of this trigger definition')
+
+
+def _state(parsed_args):
+    return None if parsed_args.state is None else State(parsed_args.state)
+
+
+def _find(tx, ids, lock=False):
+    found = {one.id: one for one in tx.get_instances(ids, lock=lock)}
+    for instance_id in ids:
+        if instance_id not in found:
+            raise exceptions.NotFound(f'there is no instance {instance_id}')
+    return [found[instance_id] for instance_id in dict.fromkeys(ids)]
+
+
+def _load(tx, instance_id):
+    instance, = _find(tx, [instance_id])
+    return (instance, tx.instance_events([instance_id])[instance_id],
+            tx.journal(instance_id))
+
+
+def _retry(tx, ids):
+    now = tx.now()
+    for one in _find(tx, ids, lock=True):
+        target = {State.ERROR: State.READY_TO_FIRE,
+                  State.EXPIRE_ERROR: State.READY_TO_EXPIRE}.get(one.state)
+        if target is None:
+            raise exceptions.TriggerlibError(
+                f'instance {one.id} is {one.state}; only one that is ERROR '
+                f'or EXPIRE_ERROR can be retried. Nothing was changed.')
+        tx.transition([one.id], one.state, target, deadline=now, attempts=0)
+
+
+def _delete(tx, ids):
+    for one in _find(tx, ids, lock=True):
+        if one.state in (State.FIRING, State.EXPIRING):
+            raise exceptions.TriggerlibError(
+                f'instance {one.id} is {one.state}: a worker holds it. Try '
+                f'again when it is done. Nothing was deleted.')
+        tx.transition([one.id], one.state, State.DELETED)
+
+
+def _key(instance):
+    return json.dumps({
+        name: encoding.isoformat(value) if hasattr(value, 'isoformat')
+        else value
+        for name, value in encoding.load_traits(instance.key).items()})
+
+
+def _time(moment):
+    return None if moment is None else encoding.isoformat(moment)

@@ -1,0 +1,180 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``triggerlib replay``: notifications from files through everything."""
+
+import datetime
+import json
+import logging
+import os
+import sys
+import tempfile
+
+from cliff import lister
+
+from triggerlib import clock as clock_module
+from triggerlib import exceptions
+from triggerlib import state
+from triggerlib.cmd import config
+
+LOG = logging.getLogger(__name__)
+
+BEGINNING = datetime.datetime.min.replace(tzinfo=datetime.timezone.utc)
+
+
+class Replay(config.ConfiguredCommand, lister.Lister):
+    """Pass notifications through everything, one JSON object a line.
+
+    The clock follows the notifications, and at the end goes on until every
+    trigger instance has fired or expired. The storage is a new one that is
+    thrown away, unless --connection names one to keep.
+    """
+
+    def get_parser(self, prog_name):
+        """Return the parser of the command's own options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'file', nargs='+',
+            help='file of notifications, "-" for standard input')
+        parser.add_argument(
+            '--connection', metavar='URL',
+            help='storage to use and keep; its schema is brought up to date')
+        parser.add_argument(
+            '--step', type=float, default=60.0, metavar='SECONDS',
+            help='how far the scheduler may lag behind the events, in '
+                 'seconds of their time (default: 60)')
+        parser.add_argument(
+            '--open', action='store_true', dest='leave_open',
+            help='leave open what has neither fired nor expired when the '
+                 'notifications end')
+        return parser
+
+    def take_action(self, parsed_args):
+        """Replay, and return what happened as columns and rows."""
+        with tempfile.TemporaryDirectory(prefix='triggerlib-') as folder:
+            url = parsed_args.connection
+            overrides = {'connection': url}
+            if url is None:
+                path = os.path.join(folder, 'replay.sqlite')
+                overrides = {'connection': f'sqlite:///{path}',
+                             'sqlite_synchronous': 'OFF'}
+            conf = self.conf(parsed_args, overrides)
+            progress = Progress(sys.stderr)
+            replay, failures = run(
+                conf, _read(parsed_args.file, self.app.stdin), progress,
+                step=parsed_args.step, leave_open=parsed_args.leave_open)
+            progress.done()
+        for name, instance_id, error in failures:
+            LOG.error('Instance %s of %s failed: %s', instance_id, name,
+                      error)
+        return ('trigger', 'what', 'count'), rows(replay)
+
+
+def run(conf, notifications, progress=None, *, step=60.0, leave_open=False):
+    """Replay notifications on a storage of its own.
+
+    :param conf: an ``oslo_config.cfg.ConfigOpts`` that names the storage
+    :param notifications: an iterable of notifications
+    :param progress: called with a report now and then
+    :param step: seconds of event time in one transaction at most
+    :param leave_open: end with the notifications
+    :returns: the replay, and ``(name, id, error)`` of each instance whose
+        pipeline failed
+    :raises DefinitionError: every mistake in the files
+    """
+    from triggerlib import storage
+    from triggerlib.trigger import replay as replay_module
+
+    clock = clock_module.ReplayClock(BEGINNING)
+    driver = storage.get_driver(conf, clock)
+    try:
+        driver.upgrade()
+        replay = replay_module.Replay.from_conf(
+            conf, driver, clock, step=step)
+        replay.feed(notifications, progress)
+        if not leave_open:
+            replay.run_out(progress=progress)
+        return replay, driver.run(_failures, write=False)
+    finally:
+        driver.close()
+
+
+def rows(replay):
+    """Return what a replay did as ``(trigger, what, count)`` rows."""
+    report = replay.report
+    return [
+        ('-', 'received', report.received),
+        ('-', 'stored', report.stored),
+        ('-', 'dropped as duplicate', report.duplicates),
+        ('-', 'dropped for want of a definition', report.dropped),
+        ('-', 'dead letters', report.dead_letters),
+    ] + [
+        (name, {'fire': 'fired', 'expire': 'expired',
+                'source': 'passed through'}[kind], count)
+        for (name, kind), count in sorted(replay.ended.items())]
+
+
+class Progress:
+    """Tells on a terminal how far a replay is.
+
+    :param stream: where to; nothing is written unless it is a terminal
+    """
+
+    def __init__(self, stream):
+        self._stream = stream if stream.isatty() else None
+        self._shown = -1
+
+    def __call__(self, report):
+        """Show a report, every thousand notifications."""
+        if self._stream is not None and report.received // 1000 > self._shown:
+            self._shown = report.received // 1000
+            self._stream.write(f'\r{report.received} notifications')
+            self._stream.flush()
+
+    def done(self):
+        """Clear the line."""
+        if self._stream is not None and self._shown >= 0:
+            self._stream.write('\r\033[K')
+
+
+def _failures(tx):
+    failures = []
+    for failed in state.FAILED:
+        failures += [
+            (one.name, one.id, one.error)
+            for one in tx.list_instances(state=failed, limit=10)]
+    return failures
+
+
+def _read(paths, stdin):
+    for path in paths:
+        if path == '-':
+            yield from _lines(stdin, '-')
+            continue
+        try:
+            with open(path, encoding='utf-8') as stream:
+                yield from _lines(stream, path)
+        except (OSError, UnicodeDecodeError) as error:
+            raise exceptions.TriggerlibError(
+                f'{path} cannot be read: {error}') from error
+
+
+def _lines(stream, path):
+    for number, line in enumerate(stream, 1):
+        if not line.strip():
+            continue
+        try:
+            yield json.loads(line)
+        except (ValueError, RecursionError) as error:
+            LOG.error('%s:%d is not JSON: %s', path, number, error)
+            # The text itself goes on, and ends as a dead letter.
+            yield line

@@ -1,0 +1,166 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Replay: notifications from a file, on a clock that follows the events."""
+
+import collections
+import typing
+from collections import abc as collections_abc
+
+from triggerlib import clock as clock_module
+from triggerlib import exceptions
+from triggerlib import opts
+from triggerlib.event import converter as converter_module
+from triggerlib.trigger import catalog as catalog_module
+from triggerlib.trigger import manager as manager_module
+from triggerlib.trigger import scheduler as scheduler_module
+from triggerlib.trigger import worker as worker_module
+
+
+class Replay:
+    """Feeds notifications through everything, in the time of the events.
+
+    The clock goes to the newest event of each batch. Whatever is due before
+    a batch begins is done before it, and at its own time.
+
+    :param storage: a :class:`triggerlib.storage.Driver` that goes by
+        ``clock``
+    :param clock: a :class:`triggerlib.clock.ReplayClock`
+    :param manager: a :class:`triggerlib.trigger.TriggerManager`
+    :param scheduler: a :class:`triggerlib.trigger.Scheduler` whose caster
+        has the work done before it returns
+    :param ended: counts the instances that ended, by name and by ``fire``,
+        ``expire`` or ``source``; kept by the caster
+    :param batch_size: notifications in one transaction at most
+    :param step: seconds of event time in one transaction at most: how far
+        the scheduler lags behind the events
+    """
+
+    def __init__(self, storage, clock, manager, scheduler, ended, *,
+                 batch_size=200, step=60.0):
+        self._storage = storage
+        self._clock = clock
+        self._manager = manager
+        self._scheduler = scheduler
+        self._batch_size = batch_size
+        self._step = clock_module.seconds(step)
+        #: What became of everything fed so far.
+        self.report = manager_module.Report()
+        #: How many instances ended, by name and kind.
+        self.ended = ended
+
+    @classmethod
+    def from_conf(cls, conf, storage, clock, *, step=60.0) -> 'Replay':
+        """Build manager, scheduler and worker from the options.
+
+        :param conf: an ``oslo_config.cfg.ConfigOpts``
+        :param storage: a :class:`triggerlib.storage.Driver` that goes by
+            ``clock``
+        :param clock: a :class:`triggerlib.clock.ReplayClock`
+        :param step: seconds of event time in one transaction at most
+        :raises DefinitionError: every mistake in the files
+        """
+        problems = []
+        try:
+            converter = converter_module.Converter.from_conf(conf)
+        except exceptions.DefinitionError as error:
+            problems.extend(error.problems)
+        try:
+            catalog = catalog_module.Catalog.from_conf(conf)
+        except exceptions.DefinitionError as error:
+            problems.extend(error.problems)
+        if problems:
+            raise exceptions.DefinitionError(problems)
+        manager = manager_module.TriggerManager.from_conf(
+            conf, storage, catalog, converter)
+        ended = collections.Counter()
+        worker = worker_module.Worker.from_conf(
+            conf, storage, manager, catalog,
+            lambda kind, instance: ended.update([(instance.name, kind)]))
+        scheduler = scheduler_module.Scheduler.from_conf(
+            conf, storage, worker, catalog)
+        return cls(storage, clock, manager, scheduler, ended,
+                   batch_size=conf[opts.GROUP].batch_size, step=step)
+
+    def feed(
+            self, notifications: collections_abc.Iterable,
+            progress: typing.Callable[[manager_module.Report], None]
+            | None = None) -> None:
+        """Pass notifications through, in the order given.
+
+        :param notifications: bodies in any form the converter takes
+        :param progress: called with the report after each transaction
+        """
+        batch = manager_module.Batch()
+        first = last = None
+        for body in notifications:
+            event = self._manager.convert(body, batch)
+            if event is not None:
+                moment = event.timestamp
+                first = moment if first is None else min(first, moment)
+                last = moment if last is None else max(last, moment)
+            if (batch.report.received >= self._batch_size
+                    or first is not None and last - first >= self._step):
+                self._flush(batch, first, last, progress)
+                batch = manager_module.Batch()
+                first = last = None
+        if batch.report.received:
+            self._flush(batch, first, last, progress)
+
+    def run_out(
+            self, until: typing.Any = None,
+            progress: typing.Callable[[manager_module.Report], None]
+            | None = None) -> None:
+        """Go on, without further events, until nothing is due any more.
+
+        :param until: stop at this moment, an aware datetime; None for never
+        :param progress: called with the report at every moment worked off
+        """
+        while True:
+            due = self._storage.run(lambda tx: tx.next_due(), write=False)
+            if due is None or (until is not None and due > until):
+                return
+            self._clock.advance_to(due)
+            if not self._work_off():
+                # Expiry follows the events, and none will come: only the
+                # wall's time brings it on.
+                self._clock.advance(self._step.total_seconds())
+            if progress is not None:
+                progress(self.report)
+
+    def _flush(self, batch, first, last, progress):
+        if first is not None:
+            self._catch_up(first)
+            self._clock.advance_to(last)
+        self.report.add(self._manager.add(batch))
+        self._work_off()
+        if progress is not None:
+            progress(self.report)
+
+    def _catch_up(self, moment):
+        while True:
+            due = self._storage.run(lambda tx: tx.next_due(), write=False)
+            if due is None or due > moment:
+                return
+            if due <= self._clock.now():
+                # Due by the wall, and not yet by the events.
+                return
+            self._clock.advance_to(due)
+            self._work_off()
+
+    def _work_off(self):
+        done = 0
+        while True:
+            moved = self._scheduler.run_once()
+            if not moved:
+                return done
+            done += moved

@@ -26,12 +26,12 @@ NAMESPACE = 'triggerlib.command'
 class TriggerlibApp(app.App):
     """Gives every command the options that name configuration files."""
 
-    def __init__(self):
+    def __init__(self, **streams):
         super().__init__(
             description='Triggers over OpenStack notifications.',
             version=pbr.version.VersionInfo('triggerlib').version_string(),
             command_manager=commandmanager.CommandManager(NAMESPACE),
-            deferred_help=True)
+            deferred_help=True, **streams)
 
     def build_option_parser(self, description, version, argparse_kwargs=None):
         """Return the parser of the options before the command's name."""

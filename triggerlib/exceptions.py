@@ -91,6 +91,10 @@ class TimexError(TriggerlibError):
             f'time expression {expression!r}{where}: {reason}')
 
 
+class TimexOverflow(TimexError):
+    """A time expression's result is outside of datetime's range."""
+
+
 class PathError(TriggerlibError):
     """A field path of an event definition cannot be parsed."""
 

@@ -132,7 +132,9 @@ class Periods:
 
     :param unit: ``hour``, ``day``, ``month`` or ``year``
     :param zone: the zone whose wall clock counts; an hour begins where the
-        wall clock shows a whole one, and lasts an hour
+        wall clock shows a whole one, and lasts an hour; where clocks change
+        by half an hour, the one around the change begins as long before its
+        moment as the wall clock then shows minutes
     """
 
     def __init__(self, unit: str, zone: datetime.tzinfo):

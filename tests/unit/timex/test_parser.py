@@ -250,6 +250,9 @@ class MistakeTestCase(base.TestCase):
     def test_parentheses_beside_each_other_are_not_nested(self):
         text = 'a' + '+1h' * 5000
         self.assertEqual(5000, len(parser.parse(text).operations))
+        deep = '(' * 50 + 'a' + ')' * 50
+        self.assertIsInstance(
+            parser.parse(f'{deep} to {deep}'), tree.Between)
         text = '(day(((a)+1h)))' + ' + 1h' * 100
         self.assertEqual(100, len(parser.parse(text).operations))
 

@@ -69,6 +69,8 @@ class NewYorkTestCase(base.TestCase):
                            '2024-11-03T01:30', fold=1)
         self._assert_moves('2024-11-03T01:45', '@ 3d', '2024-11-03T01:45',
                            fold=1)
+        self._assert_moves('2020-11-01T01:30', '+ 6y', '2026-11-01T01:30',
+                           fold=1)
 
     def test_minutes_stay_in_the_second_of_a_repeated_hour(self):
         self.assertEqual(
@@ -158,6 +160,23 @@ class ElsewhereTestCase(base.TestCase):
         self._assert_period(
             'day', zone, _local('2024-04-26T12:00', zone),
             _local('2024-04-26T01:00', zone), _local('2024-04-27', zone))
+
+    def test_hours_where_the_clocks_change_by_half_an_hour(self):
+        zone = 'Australia/Lord_Howe'
+        moment = _local('2024-04-07T01:45', zone, fold=1)
+        begin = moment - datetime.timedelta(minutes=45)
+        self._assert_period(
+            'hour', zone, moment, begin, begin + datetime.timedelta(hours=1))
+
+    def test_a_day_that_begins_twice(self):
+        zone = 'America/Havana'
+        begin = _local('2024-11-03', zone)
+        end = _local('2024-11-04', zone)
+        self.assertEqual(datetime.timedelta(hours=25), end - begin)
+        for fold in (0, 1):
+            self._assert_period(
+                'day', zone, _local('2024-11-03T00:30', zone, fold),
+                begin, end)
 
     def test_a_midnight_that_occurs_twice(self):
         # At 0:01 on 29 October 2006 the clocks went back to 23:01.

@@ -177,6 +177,9 @@ class ElsewhereTestCase(base.TestCase):
             self._assert_period(
                 'day', zone, _local('2024-11-03T00:30', zone, fold),
                 begin, end)
+            self._assert_period(
+                'month', zone, _local('2015-11-01T00:30', zone, fold),
+                _local('2015-11-01', zone), _local('2015-12-01', zone))
 
     def test_a_midnight_that_occurs_twice(self):
         # At 0:01 on 29 October 2006 the clocks went back to 23:01.

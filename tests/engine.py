@@ -19,11 +19,11 @@ import uuid
 import fixtures
 
 from triggerlib import clock as clock_module
-from triggerlib import opts
-from triggerlib import storage
 from triggerlib.cmd import config
 from triggerlib.event import event as event_module
+from triggerlib import opts
 from triggerlib.publisher import test as test_publisher
+from triggerlib import storage
 from triggerlib.trigger import catalog as catalog_module
 from triggerlib.trigger import expiry
 from triggerlib.trigger import manager as manager_module

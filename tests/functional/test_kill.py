@@ -26,9 +26,9 @@ import threading
 import fixtures
 from testtools import content
 
+from triggerlib.cmd import config
 from triggerlib import criteria
 from triggerlib import storage
-from triggerlib.cmd import config
 from triggerlib.testing import generator
 from triggerlib.trigger import manager
 

@@ -22,12 +22,12 @@ import threading
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from triggerlib.event import converter as converter_module
 from triggerlib import exceptions
 from triggerlib import messaging
 from triggerlib import opts
 from triggerlib import storage
 from triggerlib import trigger
-from triggerlib.event import converter as converter_module
 from triggerlib.trigger import catalog as catalog_module
 
 LOG = logging.getLogger(__name__)

@@ -23,9 +23,9 @@ import time
 
 from cliff import command
 
-from triggerlib import exceptions
 from triggerlib.cmd import config
 from triggerlib.cmd import replay as replay_command
+from triggerlib import exceptions
 
 FILES = ('event_definitions.yaml', 'trigger_definitions.yaml',
          'event_pipeline.yaml')

@@ -17,11 +17,11 @@ import itertools
 from cliff import lister
 from cliff import show
 
-from triggerlib import criteria
-from triggerlib import exceptions
 from triggerlib.cmd import config
+from triggerlib import criteria
 from triggerlib.event import encoding
 from triggerlib.event import timestamps
+from triggerlib import exceptions
 
 
 class List(config.ConfiguredCommand, lister.Lister):

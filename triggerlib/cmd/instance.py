@@ -17,9 +17,9 @@ import json
 from cliff import lister
 from cliff import show
 
-from triggerlib import exceptions
 from triggerlib.cmd import config
 from triggerlib.event import encoding
+from triggerlib import exceptions
 from triggerlib.state import State
 
 

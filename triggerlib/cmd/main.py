@@ -14,9 +14,9 @@
 
 import sys
 
-import pbr.version
 from cliff import app
 from cliff import commandmanager
+import pbr.version
 
 from triggerlib.cmd import config
 

@@ -22,9 +22,9 @@ import tempfile
 from cliff import lister
 
 from triggerlib import clock as clock_module
+from triggerlib.cmd import config
 from triggerlib import exceptions
 from triggerlib import state
-from triggerlib.cmd import config
 
 LOG = logging.getLogger(__name__)
 

@@ -14,10 +14,10 @@
 
 from cliff import show
 
-from triggerlib import exceptions
-from triggerlib import timex
 from triggerlib.event import encoding
 from triggerlib.event import timestamps
+from triggerlib import exceptions
+from triggerlib import timex
 
 
 class Timex(show.ShowOne):

@@ -12,9 +12,9 @@
 
 """``triggerlib validate``: are the definition files right?"""
 
+from triggerlib.cmd import config
 from triggerlib import exceptions
 from triggerlib import opts
-from triggerlib.cmd import config
 
 
 class Validate(config.ConfiguredCommand):

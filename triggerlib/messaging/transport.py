@@ -12,8 +12,8 @@
 
 """Which oslo.messaging transport rpc and notifications go over."""
 
-import oslo_messaging
 from oslo_config import cfg
+import oslo_messaging
 
 #: The transport in the process, used where no ``transport_url`` is given.
 IN_PROCESS = 'fake://'

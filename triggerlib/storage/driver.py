@@ -19,6 +19,7 @@ round.
 """
 
 import abc
+from collections import abc as collections_abc
 import contextlib
 import dataclasses
 import datetime
@@ -26,12 +27,11 @@ import enum
 import random
 import time
 import typing
-from collections import abc as collections_abc
 
 from triggerlib import criteria
+from triggerlib.event import event as event_module
 from triggerlib import exceptions
 from triggerlib import state as state_module
-from triggerlib.event import event as event_module
 
 State = state_module.State
 Event = event_module.Event

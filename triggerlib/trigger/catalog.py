@@ -18,7 +18,7 @@ import typing
 from triggerlib import exceptions
 from triggerlib import opts
 from triggerlib.pipeline import pipelines as pipelines_module
-from triggerlib.trigger import definition as definition_module
+from triggerlib.trigger import definitions as definitions_module
 
 LOG = logging.getLogger(__name__)
 
@@ -27,11 +27,11 @@ class Loaded(typing.NamedTuple):
     """What one set of files says.
 
     :param definitions: a
-        :class:`triggerlib.trigger.definition.TriggerDefinitions`
+        :class:`triggerlib.trigger.definitions.TriggerDefinitions`
     :param pipelines: a :class:`triggerlib.pipeline.pipelines.Pipelines`
     """
 
-    definitions: definition_module.TriggerDefinitions
+    definitions: definitions_module.TriggerDefinitions
     pipelines: pipelines_module.Pipelines
 
 
@@ -89,10 +89,10 @@ def _load(conf) -> Loaded:
     if path is None:
         LOG.warning('The trigger definitions file %s was not found; there '
                     'are no triggers.', group.trigger_definitions_cfg_file)
-        definitions = definition_module.TriggerDefinitions(())
+        definitions = definitions_module.TriggerDefinitions(())
     else:
         try:
-            definitions = definition_module.TriggerDefinitions.load(
+            definitions = definitions_module.TriggerDefinitions.load(
                 path, names)
         except exceptions.DefinitionError as error:
             problems.extend(error.problems)

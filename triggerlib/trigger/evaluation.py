@@ -102,7 +102,7 @@ def refresh(tx, instances, definitions) -> set[int]:
     :param tx: the running storage transaction, which locked the instances
     :param instances: changed in place
     :param definitions: the
-        :class:`triggerlib.trigger.definition.TriggerDefinitions` in force;
+        :class:`triggerlib.trigger.definitions.TriggerDefinitions` in force;
         an instance of an unknown one is left alone
     :returns: ids of those that were evaluated and written
     """

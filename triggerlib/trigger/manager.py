@@ -17,16 +17,16 @@ an event that is stored is an event that is matched.
 """
 
 import bisect
+from collections import abc as collections_abc
 import dataclasses
 import json
 import logging
-from collections import abc as collections_abc
 
+from triggerlib.event import converter as converter_module
+from triggerlib.event import event as event_module
 from triggerlib import exceptions
 from triggerlib import opts
 from triggerlib import state as state_module
-from triggerlib.event import converter as converter_module
-from triggerlib.event import event as event_module
 from triggerlib.storage import driver as storage_module
 from triggerlib.trigger import catalog as catalog_module
 from triggerlib.trigger import evaluation

@@ -13,13 +13,13 @@
 """Replay: notifications from a file, on a clock that follows the events."""
 
 import collections
-import typing
 from collections import abc as collections_abc
+import typing
 
 from triggerlib import clock as clock_module
+from triggerlib.event import converter as converter_module
 from triggerlib import exceptions
 from triggerlib import opts
-from triggerlib.event import converter as converter_module
 from triggerlib.trigger import catalog as catalog_module
 from triggerlib.trigger import manager as manager_module
 from triggerlib.trigger import scheduler as scheduler_module

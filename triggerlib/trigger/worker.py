@@ -27,8 +27,8 @@ import uuid
 from triggerlib import clock
 from triggerlib import exceptions
 from triggerlib import opts
-from triggerlib import state as state_module
 from triggerlib.pipeline import runner as runner_module
+from triggerlib import state as state_module
 from triggerlib.storage import driver as storage_module
 from triggerlib.trigger import catalog as catalog_module
 from triggerlib.trigger import history
@@ -78,7 +78,8 @@ class Worker:
     """
 
     def __init__(self, storage, catalog, manager=None, *, ended=None,
-                 lease=300.0, max_attempts=5, retry_delay=10.0, retry_delay_max=3600.0):
+                 lease=300.0, max_attempts=5, retry_delay=10.0,
+                 retry_delay_max=3600.0):
         self._storage = storage
         self._catalog = catalog
         self._manager = manager
@@ -105,7 +106,8 @@ class Worker:
         group = conf[opts.GROUP]
         return cls(
             storage, catalog or catalog_module.Catalog.from_conf(conf),
-            manager, ended=ended, lease=group.lease, max_attempts=group.max_attempts,
+            manager, ended=ended, lease=group.lease,
+            max_attempts=group.max_attempts,
             retry_delay=group.retry_delay,
             retry_delay_max=group.retry_delay_max)
 

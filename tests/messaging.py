@@ -1,0 +1,153 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What holds for messaging on every transport."""
+
+import threading
+import uuid
+
+import oslo_messaging
+
+from triggerlib.cmd import config
+from triggerlib import exceptions
+from triggerlib import messaging
+from triggerlib.messaging import rpc
+from triggerlib.messaging import transport as transport_module
+from triggerlib.trigger import manager as manager_module
+
+#: Seconds after which a message is taken for lost.
+PATIENCE = 30
+
+
+class Manager:
+    """Remembers notifications, and refuses as many batches as it is told."""
+
+    def __init__(self, wanted, refuse=0):
+        self.seen = []
+        self.batches = 0
+        self.refused = 0
+        self.done = threading.Event()
+        self._wanted = wanted
+        self._refuse = refuse
+
+    def add_notifications(self, bodies):
+        self.batches += 1
+        if self.refused < self._refuse:
+            self.refused += 1
+            raise exceptions.StorageBusy('deadlock')
+        self.seen.extend(bodies)
+        if len({self.id_of(body) for body in self.seen}) == self._wanted:
+            self.done.set()
+        return manager_module.Report()
+
+    @staticmethod
+    def id_of(body):
+        return body['metadata']['message_id']
+
+
+class Worker:
+    """Remembers what was cast."""
+
+    def __init__(self, wanted):
+        self.seen = []
+        self.done = threading.Event()
+        self._wanted = wanted
+
+    def fire_trigger(self, trigger_id):
+        self._see('fire', trigger_id)
+
+    def expire_trigger(self, trigger_id):
+        self._see('expire', trigger_id)
+
+    def _see(self, kind, trigger_id):
+        self.seen.append((kind, trigger_id))
+        if len(self.seen) == self._wanted:
+            self.done.set()
+
+
+class MessagingRules:
+    """The rules; a subclass gives ``transport_url``, None for the default."""
+
+    transport_url = None
+
+    def setUp(self):
+        super().setUp()
+        name = uuid.uuid4().hex
+        self.topic = f'test-{name}'
+        self.conf = config.load([], overrides={
+            'notification_topics': [self.topic], 'batch_size': 10,
+            'batch_timeout': 0.05})
+        transport_module.get_notification_transport(self.conf)
+        self.conf.set_override('control_exchange', f'test-{name}')
+        if self.transport_url is not None:
+            self.conf.set_override('transport_url', self.transport_url)
+
+    def serve(self, server):
+        def end():
+            server.stop()
+            server.wait()
+        server.start()
+        self.addCleanup(end)
+
+    def notify(self, count):
+        transport = transport_module.get_notification_transport(self.conf)
+        notifier = oslo_messaging.Notifier(
+            transport, 'compute.host-1', driver='messagingv2',
+            topics=[self.topic])
+        for number in range(count):
+            (notifier.info, notifier.error, notifier.audit)[number % 3](
+                {'project_id': 'p'}, 'compute.instance.update',
+                {'number': number})
+
+    def test_casts_reach_a_worker(self):
+        worker = Worker(20)
+        self.serve(messaging.get_rpc_server(self.conf, worker, 'here'))
+        client = messaging.Client.from_conf(self.conf)
+        for number in range(10):
+            client.fire_trigger(number)
+            client.expire_trigger(number)
+        self.assertTrue(worker.done.wait(PATIENCE))
+        self.assertEqual(
+            {(kind, number) for kind in ('fire', 'expire')
+             for number in range(10)}, set(worker.seen))
+
+    def test_nothing_else_is_exposed(self):
+        worker = Worker(1)
+        self.serve(messaging.get_rpc_server(self.conf, worker, 'here'))
+        transport = transport_module.get_rpc_transport(self.conf)
+        client = oslo_messaging.get_rpc_client(
+            transport, oslo_messaging.Target(
+                topic=rpc.TOPIC, version=rpc.VERSION), timeout=PATIENCE)
+        for method in ('_see', '__init__', 'target'):
+            self.assertRaises(
+                (oslo_messaging.RemoteError, oslo_messaging.rpc.dispatcher
+                 .NoSuchMethod), client.call, {}, method)
+        self.assertEqual([], worker.seen)
+
+    def test_notifications_of_every_priority_arrive_in_batches(self):
+        manager = Manager(30)
+        self.serve(messaging.get_listener(self.conf, manager))
+        self.notify(30)
+        self.assertTrue(manager.done.wait(PATIENCE))
+        self.assertEqual(
+            set(range(30)),
+            {body['payload']['number'] for body in manager.seen})
+        body = manager.seen[0]
+        self.assertEqual('compute.instance.update', body['event_type'])
+        self.assertEqual('compute.host-1', body['publisher_id'])
+
+    def test_a_batch_that_cannot_be_stored_comes_again(self):
+        manager = Manager(10, refuse=3)
+        self.serve(messaging.get_listener(self.conf, manager))
+        self.notify(10)
+        self.assertTrue(manager.done.wait(PATIENCE))
+        self.assertEqual(3, manager.refused)

@@ -204,9 +204,7 @@ class _Loader:
 
     def criterion(self, allowed):
         before = len(self._problems)
-        data = self._document.data
-        for step in self._path:
-            data = data[step]
+        data = self._document.at(*self._path)
         if not isinstance(data, dict):
             self._refuse('a criterion is a mapping with the keys '
                          f'{", ".join(allowed)}')

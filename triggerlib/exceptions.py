@@ -158,6 +158,13 @@ class PipelineError(TriggerlibError):
         super().__init__(
             f'step {step!r} failed: {type(cause).__name__}: {cause}')
 
+    @property
+    def retryable(self) -> bool:
+        """Whether the step may succeed when it is tried again later."""
+        return isinstance(self.cause, (
+            RetryableError, ConnectionError, TimeoutError)) or bool(
+                getattr(self.cause, 'retryable', False))
+
 
 class PublishError(TriggerlibError):
     """A publisher could not hand its events on.

@@ -35,6 +35,13 @@ class Document:
     data: typing.Any
     _root: yaml.Node | None
 
+    def at(self, *path):
+        """Return the value at ``path``, keys and indexes from the root."""
+        value = self.data
+        for step in path:
+            value = value[step]
+        return value
+
     def line(self, *path):
         """Return the line on which the value at ``path`` stands.
 

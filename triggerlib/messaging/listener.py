@@ -17,7 +17,7 @@ import logging
 import oslo_messaging
 
 from triggerlib import exceptions
-from triggerlib.messaging import transport as transport_module
+from triggerlib import transport as transport_module
 from triggerlib import opts
 
 LOG = logging.getLogger(__name__)

@@ -14,7 +14,7 @@
 
 import oslo_messaging
 
-from triggerlib.messaging import transport as transport_module
+from triggerlib import transport as transport_module
 
 TOPIC = 'triggerlib'
 VERSION = '1.0'

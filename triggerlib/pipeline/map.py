@@ -1,0 +1,99 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``map``: renames, sets and drops traits."""
+
+import dataclasses
+import datetime
+import fnmatch
+
+from triggerlib.event import timestamps
+from triggerlib.pipeline import transformer
+
+
+class Map(transformer.Transformer):
+    """Changes the traits of each event.
+
+    An event keeps its message_id. Where the type changes, it is another
+    event, and gets an id of its own.
+
+    :param keep: traits to keep, names or globs; all by default
+    :param drop: traits to drop, names or globs
+    :param rename: new names by old ones
+    :param set: values by trait name
+    :param event_type: new type
+    """
+
+    def __init__(self, keep=None, drop=(), rename=None, set=None,
+                 event_type=None):
+        self._keep = None if keep is None else _names('keep', keep)
+        self._drop = _names('drop', drop)
+        self._rename = _mapping('rename', rename)
+        for name in self._rename.values():
+            if not isinstance(name, str) or not name:
+                raise ValueError('rename is a mapping of old names to new '
+                                 'ones')
+        self._set = {name: _value(name, value)
+                     for name, value in _mapping('set', set).items()}
+        if event_type is not None and (
+                not isinstance(event_type, str) or not event_type):
+            raise ValueError('event_type is a text')
+        self._event_type = event_type
+
+    def transform(self, events, context):
+        """Return the changed events."""
+        return [self._change(event, position, context)
+                for position, event in enumerate(events)]
+
+    def _change(self, event, position, context):
+        traits = {
+            self._rename.get(name, name): value
+            for name, value in event.traits.items()
+            if (self._keep is None or _listed(name, self._keep))
+            and not _listed(name, self._drop)}
+        traits.update(self._set)
+        if self._event_type in (None, event.event_type):
+            return dataclasses.replace(event, traits=traits)
+        return dataclasses.replace(
+            event, traits=traits, event_type=self._event_type,
+            message_id=context.derive(position))
+
+
+def _listed(name, patterns):
+    return any(fnmatch.fnmatchcase(name, one) for one in patterns)
+
+
+def _names(key, names):
+    if isinstance(names, str):
+        names = [names]
+    if not isinstance(names, (list, tuple)) or not all(
+            isinstance(one, str) for one in names):
+        raise ValueError(f'{key} is a list of trait names')
+    return tuple(names)
+
+
+def _mapping(key, mapping):
+    if mapping is None:
+        return {}
+    if not isinstance(mapping, dict) or not all(
+            isinstance(one, str) for one in mapping):
+        raise ValueError(f'{key} is a mapping by trait name')
+    return mapping
+
+
+def _value(name, value):
+    if isinstance(value, datetime.datetime):
+        return timestamps.parse(value)
+    if type(value) not in (str, int, float):
+        raise ValueError(f'set: a trait is a text, a number or a datetime; '
+                         f'{name!r} is none of them')
+    return value

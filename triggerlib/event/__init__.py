@@ -12,6 +12,8 @@
 
 """Events: what they are, and how notifications become them."""
 
+from triggerlib.event.converter import Converter
 from triggerlib.event.event import Event
+from triggerlib.event.trait_plugin import TraitPlugin
 
-__all__ = ('Event',)
+__all__ = ('Converter', 'Event', 'TraitPlugin')

@@ -21,7 +21,7 @@ from triggerlib.cmd import config
 from triggerlib import exceptions
 from triggerlib import messaging
 from triggerlib.messaging import rpc
-from triggerlib.messaging import transport as transport_module
+from triggerlib import transport as transport_module
 from triggerlib.trigger import manager as manager_module
 
 #: Seconds after which a message is taken for lost.

@@ -15,10 +15,10 @@
 The file is that of blueprint configurable-event-definitions.
 """
 
+from collections import abc as collections_abc
 import dataclasses
 import difflib
 import typing
-from collections import abc as collections_abc
 
 from triggerlib.event import coercion
 from triggerlib.event import event_type as event_type_module

@@ -12,9 +12,9 @@
 
 """Event types by name, by glob, and by exclusion."""
 
+from collections import abc as collections_abc
 import fnmatch
 import re
-from collections import abc as collections_abc
 
 _WILD = re.compile(r'[*?\[]')
 

@@ -18,10 +18,10 @@ other is parsed by those libraries, and what their parse tree cannot be turned
 into a function for is evaluated by them.
 """
 
+from collections import abc as collections_abc
 import functools
 import re
 import typing
-from collections import abc as collections_abc
 
 from triggerlib import exceptions
 

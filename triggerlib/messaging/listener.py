@@ -17,8 +17,8 @@ import logging
 import oslo_messaging
 
 from triggerlib import exceptions
-from triggerlib import transport as transport_module
 from triggerlib import opts
+from triggerlib import transport as transport_module
 
 LOG = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@
 
 """The pipelines file: sources and sinks, in Ceilometer's format."""
 
+from collections import abc as collections_abc
 import dataclasses
 import types
 import urllib.parse
-from collections import abc as collections_abc
 
 from triggerlib import criteria
 from triggerlib.event import event_type as event_type_module

@@ -16,8 +16,8 @@ import contextlib
 import fcntl
 import os
 
-from triggerlib import exceptions
 from triggerlib.event import encoding
+from triggerlib import exceptions
 from triggerlib.publisher import publisher
 
 _CHUNK = 64 * 1024

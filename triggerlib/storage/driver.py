@@ -163,6 +163,59 @@ class NewestEvent(typing.NamedTuple):
     stored_at: datetime.datetime
 
 
+#: What :meth:`Transaction.transition` can set, and the columns it stands for.
+_CHANGES = {'new_owner': 'owner', 'deadline': 'deadline',
+            'not_before': 'not_before', 'attempts': 'attempts',
+            'error': 'error'}
+
+
+def changes_of(changes) -> dict:
+    """Return the attributes that the changes of a transition stand for.
+
+    :raises TypeError: one of them is not to be changed by a transition
+    """
+    unknown = set(changes) - set(_CHANGES)
+    if unknown:
+        raise TypeError(f'a transition does not change '
+                        f'{", ".join(sorted(unknown))}')
+    return {_CHANGES[name]: value for name, value in changes.items()}
+
+
+#: Longest message_id, event_type and definition name, in characters.
+ID_LENGTH = 255
+
+
+def check_event(event) -> None:
+    """Refuse an event that not every storage can hold whole.
+
+    :raises EventError: it says what is wrong
+    """
+    for name, text in (('message_id', event.message_id),
+                       ('event_type', event.event_type)):
+        if not isinstance(text, str) or not 0 < len(text) <= ID_LENGTH:
+            raise exceptions.EventError(
+                event.message_id,
+                f'its {name} is not a text of 1 to {ID_LENGTH} characters')
+        try:
+            data = text.encode()
+        except UnicodeEncodeError as error:
+            raise exceptions.EventError(
+                event.message_id,
+                f'its {name} is not Unicode text: {error}') from error
+        if b'\0' in data:
+            raise exceptions.EventError(
+                event.message_id, f'its {name} has a NUL character')
+    if event.timestamp.tzinfo is None:
+        raise exceptions.EventError(
+            event.message_id, 'its timestamp has no time zone')
+
+
+def lease_lost(instance_id, owner) -> exceptions.LeaseLost:
+    """Return the error for an instance that a token does not hold."""
+    return exceptions.LeaseLost(
+        f'trigger instance {instance_id} is not held by {owner}')
+
+
 class Transaction(abc.ABC):
     """One unit of work: all of it is stored, or nothing."""
 

@@ -12,7 +12,7 @@
 
 """Messaging in the process, as it is without a transport_url."""
 
-from triggerlib.messaging import transport
+from triggerlib import transport
 
 from tests import base
 from tests import messaging

@@ -191,9 +191,10 @@ class WorkerRules:
             seen.append(write)
             if len(seen) == 2:
                 it.storage.begin = begin
+                owner = it.instance().owner
                 it.storage.run(lambda tx: tx.transition(
                     [instance_id], State.FIRING, State.READY_TO_FIRE,
-                    owner=it.instance().owner))
+                    owner=owner))
             return begin(write=write)
 
         it.manager.register_traits()
@@ -239,6 +240,7 @@ class WorkerRules:
       fire_criteria: [{event_type: summary}]
       fire_pipeline: expired
     """, pipelines=pipelines)
+        self.assertEqual([True], it.work())
         it.settle()
         one, = it.published()
         self.assertEqual('summary', one.event_type)

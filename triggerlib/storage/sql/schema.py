@@ -1,0 +1,107 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The schema: brought up to date, and checked, by alembic."""
+
+import contextlib
+
+import sqlalchemy as sa
+from alembic import command
+from alembic import config
+from alembic.runtime import migration
+from alembic import script
+
+from triggerlib import exceptions
+
+#: Names the lock that keeps two upgrades apart; any number will do.
+_LOCK = 7134268
+
+
+def configuration(connection=None):
+    """Return alembic's configuration for the package's migrations.
+
+    :param connection: the connection that they run on
+    """
+    alembic = config.Config()
+    alembic.set_main_option(
+        'script_location', 'triggerlib.storage.sql:migrations')
+    alembic.attributes['connection'] = connection
+    return alembic
+
+
+def upgrade(engine, revision='head') -> None:
+    """Bring the schema up to a revision.
+
+    Of several processes that do this at once, one does it and the others
+    wait for it.
+    """
+    with engine.connect() as connection, _alone(connection):
+        command.upgrade(configuration(connection), revision)
+
+
+def downgrade(engine, revision) -> None:
+    """Take the schema back to a revision; ``base`` drops everything."""
+    with engine.connect() as connection, _alone(connection):
+        command.downgrade(configuration(connection), revision)
+
+
+def check(engine) -> None:
+    """Refuse a schema that this release cannot work with.
+
+    :raises SchemaError: it says what to do
+    """
+    scripts = script.ScriptDirectory.from_config(configuration())
+    head = scripts.get_current_head()
+    with engine.connect() as connection:
+        current = migration.MigrationContext.configure(
+            connection).get_current_revision()
+    if current == head:
+        return
+    known = {one.revision for one in scripts.walk_revisions()}
+    if current is None:
+        raise exceptions.SchemaError(
+            'the database has no schema yet; run "triggerlib db upgrade"')
+    if current in known:
+        raise exceptions.SchemaError(
+            f'the schema of the database is at revision {current}, and this '
+            f'release needs {head}; run "triggerlib db upgrade"')
+    raise exceptions.SchemaError(
+        f'the schema of the database is at revision {current}, which this '
+        f'release does not know; a newer release of triggerlib made it, so '
+        f'use that')
+
+
+@contextlib.contextmanager
+def _alone(connection):
+    """Keep other upgrades out, and commit at the end."""
+    name = connection.dialect.name
+    if name == 'postgresql':
+        with connection.begin():
+            connection.execute(
+                sa.text('SELECT pg_advisory_xact_lock(:lock)'),
+                {'lock': _LOCK})
+            yield
+    elif name in ('mysql', 'mariadb'):
+        # Each statement of the schema is committed by itself there.
+        connection.execute(sa.text('SELECT GET_LOCK(:lock, 600)'),
+                           {'lock': f'triggerlib-{_LOCK}'})
+        connection.commit()
+        try:
+            with connection.begin():
+                yield
+        finally:
+            connection.execute(sa.text('SELECT RELEASE_LOCK(:lock)'),
+                               {'lock': f'triggerlib-{_LOCK}'})
+            connection.commit()
+    else:
+        with connection.begin():
+            yield

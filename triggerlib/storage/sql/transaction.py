@@ -1,0 +1,590 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""All statements: what each of them decides, and in which order they lock."""
+
+import itertools
+import json
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects import sqlite
+
+from triggerlib import clock
+from triggerlib.event import encoding
+from triggerlib.event import event as event_module
+from triggerlib import exceptions
+from triggerlib import state as state_module
+from triggerlib.storage import driver as driver_module
+from triggerlib.storage.sql import models
+from triggerlib.storage.sql import rows
+
+State = state_module.State
+Due = driver_module.Due
+
+_event = models.event
+_trait = models.event_trait
+_indexed = models.indexed_trait
+_instance = models.instance
+_held = models.instance_event
+_journal = models.step_journal
+_letter = models.dead_letter
+
+#: Values in one IN list: within what every backend takes in a statement.
+_CHUNK = 5000
+#: Events read at once by :meth:`SQLTransaction.find_events`.
+_PAGE = 500
+
+_READY = [str(state) for state in state_module.READY]
+_LEASED = [str(state) for state in state_module.LEASED]
+_ACTIVE = str(State.ACTIVE)
+
+_NOW = {
+    'postgresql': "SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)"
+                  "::bigint",
+    'mysql': "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', "
+             "UTC_TIMESTAMP(6))",
+}
+_NOW['mariadb'] = _NOW['mysql']
+
+#: What a due-query looks for, and the column that it goes by.
+_DUE = {
+    Due.TO_FIRE: (
+        [_instance.c.state == _ACTIVE], _instance.c.fire_timestamp),
+    Due.TO_EXPIRE: (
+        [_instance.c.state == _ACTIVE,
+         _instance.c.fire_timestamp.is_(None)],
+        _instance.c.expire_timestamp),
+    Due.READY: ([_instance.c.state.in_(_READY)], _instance.c.deadline),
+    Due.LEASED: ([_instance.c.state.in_(_LEASED)], _instance.c.deadline),
+}
+
+
+class SQLTransaction(driver_module.Transaction):
+    """One transaction of a database.
+
+    :param connection: a SQLAlchemy connection in a transaction
+    :param clock: the clock to go by, None for the database's
+    """
+
+    def __init__(self, connection, clock):
+        self._connection = connection
+        self._clock = clock
+        self._dialect = connection.dialect.name
+        self._skips_duplicates = self._dialect in ('sqlite', 'postgresql')
+        self._now = None
+        #: Row numbers of the events that this transaction has met.
+        self._event_ids = {}
+
+    def _execute(self, statement, values=None):
+        return self._connection.execute(statement, values)
+
+    def _chunks(self, values):
+        values = list(values)
+        for start in range(0, len(values), _CHUNK):
+            yield values[start:start + _CHUNK]
+
+    # Time
+
+    def now(self):
+        return encoding.from_micros(self._micros())
+
+    def _micros(self):
+        if self._now is None:
+            if self._clock is not None:
+                self._now = encoding.to_micros(self._clock.now())
+            elif self._dialect in _NOW:
+                self._now = self._connection.exec_driver_sql(
+                    _NOW[self._dialect]).scalar_one()
+            else:
+                # SQLite's clock is the host's.
+                self._now = encoding.to_micros(clock.SystemClock().now())
+        return self._now
+
+    # Events
+
+    def add_events(self, events):
+        first = {}
+        for position, event in enumerate(events):
+            driver_module.check_event(event)
+            first.setdefault(event.message_id, position)
+        indexed = self._indexed_names(lock=True)
+        now = self._micros()
+        new_rows = []
+        # In the order of the ids, so that two batches with the same events
+        # wait for each other one way round.
+        for message_id in sorted(first):
+            event = events[first[message_id]]
+            try:
+                new_rows.append(rows.of_event(event, now))
+            except (TypeError, ValueError, OverflowError) as error:
+                raise exceptions.EventError(
+                    message_id, f'its traits cannot be stored: {error}'
+                ) from error
+        stored = self._insert_events(new_rows)
+        self._event_ids.update(stored)
+        flags = [False] * len(events)
+        for message_id in stored:
+            flags[first[message_id]] = True
+        self._index([events[first[message_id]] for message_id in stored],
+                    indexed)
+        return flags
+
+    def _insert_events(self, new_rows):
+        """Insert events that are not there, and return their ids."""
+        if not new_rows:
+            return {}
+        if self._skips_duplicates:
+            statement = self._insert(_event).on_conflict_do_nothing(
+                index_elements=[_event.c.message_id]).returning(
+                    _event.c.message_id, _event.c.id)
+            return dict(self._execute(statement, new_rows).all())
+        known = self._ids_of([row['message_id'] for row in new_rows])
+        self._event_ids.update(known)
+        new_rows = [row for row in new_rows
+                    if row['message_id'] not in known]
+        if not new_rows:
+            return {}
+        # One that another transaction stores meanwhile is a duplicate; the
+        # unit of work is run again and finds it.
+        self._execute(_event.insert(), new_rows)
+        return self._ids_of([row['message_id'] for row in new_rows])
+
+    def _insert(self, table):
+        return {'sqlite': sqlite, 'postgresql': postgresql}[
+            self._dialect].insert(table)
+
+    def _ids_of(self, message_ids):
+        found = {}
+        for chunk in self._chunks(message_ids):
+            found.update(self._execute(
+                sa.select(_event.c.message_id, _event.c.id).where(
+                    _event.c.message_id.in_(chunk))).all())
+        return found
+
+    def _index(self, events, indexed):
+        new_rows = []
+        for event in events:
+            timestamp = encoding.to_micros(event.timestamp)
+            for name in indexed.intersection(event.traits):
+                new_rows.append({
+                    'event_id': self._event_ids[event.message_id],
+                    'name': name, 'timestamp': timestamp,
+                    'value': rows.index_value(event.traits[name])})
+        if new_rows:
+            self._execute(_trait.insert(), new_rows)
+
+    def _indexed_names(self, lock=False, complete=False):
+        # Whoever registers a trait waits for the batches that do not know
+        # of it yet: by the lock on these rows, or on PostgreSQL by that
+        # which every query has on its table.
+        statement = sa.select(_indexed.c.name)
+        if complete:
+            statement = statement.where(_indexed.c.complete)
+        if lock and self._dialect in ('mysql', 'mariadb'):
+            statement = statement.with_for_update(read=True)
+        return frozenset(self._execute(statement).scalars()) - {''}
+
+    def register_traits(self, names):
+        missing = set(names) - self._indexed_names()
+        if missing:
+            if self._dialect == 'postgresql':
+                self._execute(sa.text(
+                    'LOCK TABLE indexed_trait IN ACCESS EXCLUSIVE MODE'))
+            else:
+                self._execute(sa.select(_indexed.c.name).where(
+                    _indexed.c.name == '').with_for_update()).all()
+            missing -= self._indexed_names()
+        if missing:
+            empty = self._execute(
+                sa.select(_event.c.id).limit(1)).first() is None
+            self._execute(_indexed.insert(), [
+                {'name': name, 'complete': empty}
+                for name in sorted(missing)])
+        return self._indexed_names() - self._indexed_names(complete=True)
+
+    def index_events(self, after, limit):
+        found = self._execute(
+            sa.select(_event.c.id, *rows.EVENT).where(
+                _event.c.id > after).order_by(_event.c.id).limit(limit)
+        ).all()
+        if not found:
+            self._execute(_indexed.update().values(complete=True))
+            return None
+        events = []
+        for row_id, *row in found:
+            event = rows.to_event(*row)
+            self._event_ids[event.message_id] = row_id
+            events.append(event)
+        for chunk in self._chunks(row[0] for row in found):
+            self._execute(_trait.delete().where(
+                _trait.c.event_id.in_(chunk)))
+        self._index(events, self._indexed_names())
+        return found[-1][0]
+
+    def newest_event(self):
+        timestamp = self._execute(
+            sa.select(sa.func.max(_event.c.timestamp))).scalar()
+        if timestamp is None:
+            return None
+        stored_at = self._execute(
+            sa.select(_event.c.stored_at).order_by(
+                _event.c.id.desc()).limit(1)).scalar_one()
+        return driver_module.NewestEvent(
+            rows.moment(timestamp), rows.moment(stored_at))
+
+    def get_events(self, message_ids):
+        found = {}
+        for chunk in self._chunks(set(message_ids)):
+            for row in self._execute(sa.select(*rows.EVENT).where(
+                    _event.c.message_id.in_(chunk))):
+                found[row[0]] = rows.to_event(*row)
+        return found
+
+    def find_events(self, query, newest_first=False):
+        statement = self._narrowed(query)
+        key = sa.tuple_(_event.c.timestamp, _event.c.message_id)
+        if newest_first:
+            statement = statement.order_by(
+                _event.c.timestamp.desc(), _event.c.message_id.desc())
+        else:
+            statement = statement.order_by(
+                _event.c.timestamp, _event.c.message_id)
+        last = None
+        while True:
+            page = statement.limit(_PAGE)
+            if last is not None:
+                bound = sa.tuple_(*last, types=[
+                    _event.c.timestamp.type, _event.c.message_id.type])
+                page = page.where(
+                    key < bound if newest_first else key > bound)
+            found = self._execute(page).all()
+            for row in found:
+                yield rows.to_event(*row)
+            if len(found) < _PAGE:
+                return
+            last = found[-1].timestamp, found[-1].message_id
+
+    def _narrowed(self, query):
+        statement = sa.select(*rows.EVENT)
+        if query.event_types is not None:
+            statement = statement.where(
+                _event.c.event_type.in_(query.event_types))
+        if query.begin is not None:
+            statement = statement.where(
+                _event.c.timestamp >= rows.micros(query.begin))
+        if query.end is not None:
+            end = rows.micros(query.end)
+            statement = statement.where(
+                _event.c.timestamp <= end if query.begin == query.end
+                else _event.c.timestamp < end)
+        usable = (self._indexed_names(complete=True)
+                  if query.traits else frozenset())
+        for number, name in enumerate(sorted(usable & set(query.traits))):
+            wanted = query.traits[name]
+            if not isinstance(wanted, tuple):
+                wanted = (wanted,)
+            alias = _trait.alias(f'trait{number}')
+            statement = statement.where(_event.c.id.in_(
+                sa.select(alias.c.event_id).where(
+                    alias.c.name == name,
+                    alias.c.value.in_(
+                        sorted({rows.index_value(one)
+                                for one in wanted})))))
+        return statement
+
+    def purge_events(self, before, limit):
+        ids = self._execute(
+            sa.select(_event.c.id).where(
+                _event.c.timestamp < rows.micros(before),
+                ~sa.exists().where(_held.c.event_id == _event.c.id))
+            .order_by(_event.c.timestamp).limit(limit)).scalars().all()
+        for chunk in self._chunks(ids):
+            self._execute(_event.delete().where(_event.c.id.in_(chunk)))
+        return len(ids)
+
+    # Instances
+
+    def lock_active(self, templates):
+        found = {}
+        wanted = {one.active_key: one for one in templates
+                  if one.active_key is not None}
+        missing = sorted(wanted)
+        while missing:
+            found.update(self._lock_keys(missing))
+            missing = [key for key in missing if key not in found]
+            if not missing:
+                break
+            now = self._micros()
+            new_rows = [rows.of_template(wanted[key], now)
+                        for key in missing]
+            if self._skips_duplicates:
+                self._execute(
+                    self._insert(_instance).on_conflict_do_nothing(
+                        index_elements=[_instance.c.active_key]), new_rows)
+            else:
+                self._execute(_instance.insert(), new_rows)
+            # Another transaction may have stored one first, and a scheduler
+            # may have taken that away again: then the key is free.
+        return [self._store(template) if template.active_key is None
+                else found[template.active_key] for template in templates]
+
+    def _lock_keys(self, keys):
+        found = {}
+        for chunk in self._chunks(keys):
+            for row in self._execute(
+                    sa.select(*rows.INSTANCE).where(
+                        _instance.c.active_key.in_(chunk)).order_by(
+                            _instance.c.active_key).with_for_update()):
+                instance = rows.to_instance(row)
+                found[instance.active_key] = instance
+        return found
+
+    def _store(self, template):
+        result = self._execute(_instance.insert(), rows.of_template(
+            template, self._micros()))
+        row_id, = result.inserted_primary_key
+        found, = self.get_instances([row_id])
+        return found
+
+    def collect(self, instances, message_ids):
+        now = self._micros()
+        changes = [{
+            'row_id': one.id,
+            'new_fingerprint': one.fingerprint,
+            'new_first_event': rows.micros(one.first_event),
+            'new_last_event': rows.micros(one.last_event),
+            'new_expire_timestamp': rows.micros(one.expire_timestamp),
+            'new_fire_timestamp': rows.micros(one.fire_timestamp),
+            'new_counts': json.dumps(one.counts),
+            'new_event_count': one.event_count,
+            'now': now,
+        } for one in instances]
+        if changes:
+            self._execute(_COLLECT, changes)
+        self._find_ids(itertools.chain.from_iterable(message_ids.values()))
+        places = [
+            {'instance_id': instance_id,
+             'event_id': self._event_ids[message_id]}
+            for instance_id in sorted(message_ids)
+            for message_id in message_ids[instance_id]]
+        if places:
+            self._execute(_held.insert(), places)
+
+    def _find_ids(self, message_ids):
+        missing = {one for one in message_ids if one not in self._event_ids}
+        if missing:
+            self._event_ids.update(self._ids_of(missing))
+            missing -= set(self._event_ids)
+        if missing:
+            raise exceptions.StorageError(
+                f'events {sorted(missing)} are not stored')
+
+    def get_instances(self, ids, lock=False):
+        found = []
+        for chunk in self._chunks(sorted(set(ids))):
+            statement = sa.select(*rows.INSTANCE).where(
+                _instance.c.id.in_(chunk)).order_by(_instance.c.id)
+            if lock:
+                statement = statement.with_for_update()
+            found += map(rows.to_instance, self._execute(statement))
+        return found
+
+    def instance_events(self, ids):
+        lists = {one: [] for one in ids}
+        for chunk in self._chunks(lists):
+            for row_id, *row in self._execute(
+                    sa.select(_held.c.instance_id, *rows.EVENT).join_from(
+                        _held, _event, _held.c.event_id == _event.c.id)
+                    .where(_held.c.instance_id.in_(chunk))):
+                lists[row_id].append(rows.to_event(*row))
+        for events in lists.values():
+            events.sort(key=event_module.sort_key)
+        return lists
+
+    def due(self, what, moment, limit):
+        conditions, column = _DUE[what]
+        statement = sa.select(*rows.INSTANCE).where(
+            *conditions, column <= rows.micros(moment)).order_by(
+                column).limit(limit).with_for_update(skip_locked=True)
+        return [rows.to_instance(row) for row in self._execute(statement)]
+
+    def backlog(self, what, moment):
+        conditions, column = _DUE[what]
+        count, oldest = self._execute(
+            sa.select(sa.func.count(), sa.func.min(column)).where(
+                *conditions, column <= rows.micros(moment))).one()
+        return count, rows.moment(oldest)
+
+    def next_due(self):
+        moments = [
+            self._execute(sa.select(sa.func.min(column)).where(
+                *conditions)).scalar()
+            for conditions, column in _DUE.values()]
+        return rows.moment(min(
+            (one for one in moments if one is not None), default=None))
+
+    def transition(self, ids, source, target, *, owner=None, **changes):
+        state_module.check(source, target)
+        changes = driver_module.changes_of(changes)
+        moved = []
+        for chunk in self._chunks(sorted(set(ids))):
+            moved += self._move(chunk, source, target, owner, changes)
+        return moved
+
+    def _move(self, ids, source, target, owner, changes):
+        statement = sa.select(_instance.c.id).where(
+            _instance.c.id.in_(ids), _instance.c.state == str(source))
+        if owner is not None:
+            statement = statement.where(_instance.c.owner == owner)
+        elif source in state_module.LEASED:
+            statement = statement.where(
+                _instance.c.deadline <= self._micros())
+        ids = self._execute(statement.order_by(
+            _instance.c.id).with_for_update()).scalars().all()
+        if not ids:
+            return ids
+        if target is State.DELETED:
+            # The list and the journal go by their foreign keys.
+            self._execute(_instance.delete().where(_instance.c.id.in_(ids)))
+            return ids
+        values = {'owner': None, 'deadline': None, 'not_before': None,
+                  **changes}
+        for name in ('deadline', 'not_before'):
+            values[name] = rows.micros(values[name])
+        if 'error' in values:
+            values['error'] = rows.clean(values['error'])
+        if source is State.ACTIVE:
+            values['active_key'] = None
+        self._execute(_instance.update().where(
+            _instance.c.id.in_(ids)).values(
+                state=str(target), version=_instance.c.version + 1,
+                updated_at=self._micros(), **values))
+        return ids
+
+    def postpone(self, ids, deadline):
+        for chunk in self._chunks(sorted(set(ids))):
+            self._execute(_instance.update().where(
+                _instance.c.id.in_(chunk),
+                _instance.c.state.in_(_READY)).values(
+                    deadline=rows.micros(deadline),
+                    version=_instance.c.version + 1,
+                    updated_at=self._micros()))
+
+    def hold(self, instance_id, owner, deadline):
+        done = self._execute(_instance.update().where(
+            _instance.c.id == instance_id, _instance.c.owner == owner,
+            _instance.c.state.in_(_LEASED)).values(
+                deadline=rows.micros(deadline),
+                version=_instance.c.version + 1,
+                updated_at=self._micros()))
+        if done.rowcount != 1:
+            raise driver_module.lease_lost(instance_id, owner)
+
+    # Journal
+
+    def journal(self, instance_id):
+        return {
+            row.step: driver_module.StepRecord(
+                row.step, row.position,
+                driver_module.StepState(row.state), row.attempts, row.items,
+                row.output, row.error, rows.moment(row.started_at),
+                rows.moment(row.finished_at))
+            for row in self._execute(
+                sa.select(*[column for column in _journal.c
+                            if column is not _journal.c.instance_id]).where(
+                    _journal.c.instance_id == instance_id))}
+
+    def save_step(self, instance_id, record):
+        values = {
+            'position': record.position, 'state': str(record.state),
+            'attempts': record.attempts, 'items': record.items,
+            'output': record.output, 'error': rows.clean(record.error),
+            'started_at': rows.micros(record.started_at),
+            'finished_at': rows.micros(record.finished_at),
+        }
+        row = {'instance_id': instance_id, 'step': record.step, **values}
+        if self._skips_duplicates:
+            statement = self._insert(_journal).values(
+                **row).on_conflict_do_update(
+                    index_elements=[_journal.c.instance_id,
+                                    _journal.c.step], set_=values)
+        else:
+            statement = mysql.insert(_journal).values(
+                **row).on_duplicate_key_update(**values)
+        self._execute(statement)
+
+    def forget_steps(self, instance_id, from_position=0):
+        self._execute(_journal.delete().where(
+            _journal.c.instance_id == instance_id,
+            _journal.c.position >= from_position))
+
+    # For people
+
+    def list_instances(self, *, state=None, name=None, after=0, limit=100):
+        statement = sa.select(*rows.INSTANCE).where(_instance.c.id > after)
+        if state is not None:
+            statement = statement.where(_instance.c.state == str(state))
+        if name is not None:
+            statement = statement.where(_instance.c.name == name)
+        return [rows.to_instance(row) for row in self._execute(
+            statement.order_by(_instance.c.id).limit(limit))]
+
+    def count_instances(self):
+        return {
+            (name, State(state)): count
+            for name, state, count in self._execute(
+                sa.select(_instance.c.name, _instance.c.state,
+                          sa.func.count()).group_by(
+                              _instance.c.name, _instance.c.state))}
+
+    def count_events(self):
+        return self._execute(
+            sa.select(sa.func.count()).select_from(_event)).scalar_one()
+
+    # Dead letters
+
+    def add_dead_letters(self, letters):
+        now = self._micros()
+        if letters:
+            self._execute(_letter.insert(), [{
+                'kind': one.kind, 'message_id': rows.clean(one.message_id),
+                'reason': rows.clean(one.reason),
+                'body': rows.clean(one.body), 'created_at': now,
+            } for one in letters])
+
+    def list_dead_letters(self, after=0, limit=100):
+        return [
+            driver_module.DeadLetter(
+                row.kind, row.message_id, row.reason, row.body,
+                rows.moment(row.created_at), row.id)
+            for row in self._execute(
+                sa.select(_letter).where(_letter.c.id > after).order_by(
+                    _letter.c.id).limit(limit))]
+
+    def count_dead_letters(self):
+        return self._execute(
+            sa.select(sa.func.count()).select_from(_letter)).scalar_one()
+
+
+_COLLECT = _instance.update().where(
+    _instance.c.id == sa.bindparam('row_id')).values(
+        fingerprint=sa.bindparam('new_fingerprint'),
+        first_event=sa.bindparam('new_first_event'),
+        last_event=sa.bindparam('new_last_event'),
+        expire_timestamp=sa.bindparam('new_expire_timestamp'),
+        fire_timestamp=sa.bindparam('new_fire_timestamp'),
+        counts=sa.bindparam('new_counts'),
+        event_count=sa.bindparam('new_event_count'),
+        version=_instance.c.version + 1,
+        updated_at=sa.bindparam('now'))

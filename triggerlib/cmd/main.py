@@ -26,6 +26,9 @@ NAMESPACE = 'triggerlib.command'
 class TriggerlibApp(app.App):
     """Gives every command the options that name configuration files."""
 
+    # What goes right is said by the commands themselves.
+    DEFAULT_VERBOSE_LEVEL = 0
+
     def __init__(self, **streams):
         super().__init__(
             description='Triggers over OpenStack notifications.',

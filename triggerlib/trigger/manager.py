@@ -82,6 +82,12 @@ class Batch:
     letters: list = dataclasses.field(default_factory=list)
     report: Report = dataclasses.field(default_factory=Report)
 
+    def merge(self, other: 'Batch') -> None:
+        """Add what another batch holds, behind what this one does."""
+        self.events += other.events
+        self.letters += other.letters
+        self.report.add(other.report)
+
 
 @dataclasses.dataclass(slots=True)
 class _Group:

@@ -103,16 +103,20 @@ class Replay:
         batch = manager_module.Batch()
         first = last = None
         for body in notifications:
-            event = self._manager.convert(body, batch)
-            if event is not None:
-                moment = event.timestamp
-                first = moment if first is None else min(first, moment)
-                last = moment if last is None else max(last, moment)
-            if (batch.report.received >= self._batch_size
-                    or first is not None and last - first >= self._step):
+            one = manager_module.Batch()
+            event = self._manager.convert(body, one)
+            moment = None if event is None else event.timestamp
+            if batch.report.received >= self._batch_size or (
+                    moment is not None and first is not None
+                    and max(last, moment) - min(first, moment)
+                    >= self._step):
                 self._flush(batch, first, last, progress)
                 batch = manager_module.Batch()
                 first = last = None
+            batch.merge(one)
+            if moment is not None:
+                first = moment if first is None else min(first, moment)
+                last = moment if last is None else max(last, moment)
         if batch.report.received:
             self._flush(batch, first, last, progress)
 

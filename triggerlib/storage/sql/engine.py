@@ -15,10 +15,10 @@
 import contextlib
 import threading
 
-import sqlalchemy as sa
 from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import engines
 from oslo_db.sqlalchemy import exc_filters
+import sqlalchemy as sa
 from sqlalchemy import pool
 
 from triggerlib import exceptions

@@ -14,11 +14,11 @@
 
 import contextlib
 
-import sqlalchemy as sa
 from alembic import command
 from alembic import config
 from alembic.runtime import migration
 from alembic import script
+import sqlalchemy as sa
 
 from triggerlib import exceptions
 

@@ -12,11 +12,17 @@
 
 """Which oslo.messaging transport rpc and notifications go over."""
 
+import importlib
+
 from oslo_config import cfg
 import oslo_messaging
 
 #: The transport in the process, used where no ``transport_url`` is given.
 IN_PROCESS = 'fake://'
+
+_GLOBAL_ONLY = (
+    ('oslo_messaging._metrics.client', 'oslo_messaging_metrics'),
+    ('oslo_messaging._tracing.client', 'oslo_messaging_tracing'))
 
 _DEFAULTS = (cfg.Locations.opt_default, cfg.Locations.set_default)
 
@@ -28,6 +34,7 @@ def get_rpc_transport(conf):
 
     :param conf: an ``oslo_config.cfg.ConfigOpts``
     """
+    _register_missing(conf)
     return oslo_messaging.get_rpc_transport(conf, url=_url(conf))
 
 
@@ -54,3 +61,15 @@ def _url(conf):
     if location is None or location.location in _DEFAULTS:
         return IN_PROCESS
     return None
+
+
+def _register_missing(conf):
+    # Some releases of oslo.messaging register these options with the global
+    # configuration alone, and read them from the one they were given: rpc
+    # would fail on any other.
+    for module, group in _GLOBAL_ONLY:
+        try:
+            options = getattr(importlib.import_module(module), group)
+        except (ImportError, AttributeError):
+            continue
+        conf.register_opts(options, group=group)

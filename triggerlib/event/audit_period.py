@@ -38,6 +38,8 @@ def containing(period: str, moment: datetime.datetime):
     :raises ValueError: there is no such period
     """
     unit, offset = _read(period)
+    if moment.tzinfo is None:
+        raise ValueError(f'{moment} has no time zone')
     moment = moment.astimezone(UTC)
     begin = _begin(unit, offset, moment, 0)
     if begin > moment:
@@ -51,7 +53,8 @@ def last_completed(period: str, moment: datetime.datetime):
     See :func:`containing`.
     """
     begin, _ = containing(period, moment)
-    return containing(period, begin - datetime.timedelta(microseconds=1))
+    unit, offset = _read(period)
+    return _begin(unit, offset, begin, -1), begin
 
 
 def check(period: str) -> None:

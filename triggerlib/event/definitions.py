@@ -18,13 +18,12 @@ The file is that of blueprint configurable-event-definitions.
 from collections import abc as collections_abc
 import dataclasses
 import difflib
-import typing
 
 from triggerlib.event import coercion
 from triggerlib.event import event_type as event_type_module
 from triggerlib.event import path as path_module
+from triggerlib.event import trait_plugin
 from triggerlib import exceptions
-from triggerlib import plugins
 from triggerlib import yamlfile
 
 _KEYS = ('event_type', 'traits')
@@ -39,13 +38,15 @@ class TraitDefinition:
     :param name: the trait's name
     :param type: ``text``, ``int``, ``float`` or ``datetime``
     :param paths: the fields it is made from
+    :param constant: its value itself, where it is made from no field
     :param call: ``call(match_list)`` of its plugin, None without one
     """
 
     name: str
     type: str
     paths: tuple[path_module.FieldPath, ...]
-    call: typing.Callable | None = None
+    constant: int | None = None
+    call: trait_plugin.Call | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -121,11 +122,9 @@ class _Loader:
     def _check_keys(self, mapping, known, *path):
         for key in mapping:
             if key not in known:
-                close = difflib.get_close_matches(str(key), known, 1)
-                hint = (f'did you mean {close[0]!r}?' if close
-                        else f'known are {", ".join(known)}')
-                self._refuse(f'there is no key {key!r} here; {hint}',
-                             *path, key)
+                self._refuse(
+                    f'there is no key {key!r} here{_hint(key, known)}',
+                    *path, key)
 
     def _definition(self, index, item):
         self._label = f'#{index + 1}'
@@ -133,64 +132,84 @@ class _Loader:
             self._refuse('an event definition is a mapping with the keys '
                          'event_type and traits', index)
             return None
+        patterns = self._patterns(index, item)
         self._check_keys(item, _KEYS, index)
-        types = item.get('event_type')
-        patterns = [types] if isinstance(types, str) else types
-        if not isinstance(patterns, list) or not patterns or not all(
-                isinstance(one, str) and one.lstrip('!')
-                for one in patterns):
-            path = (index, 'event_type') if 'event_type' in item else (index,)
-            self._refuse('event_type is a text or a list of texts', *path)
-            patterns = ['']
-        else:
-            self._label = ', '.join(patterns)
         if 'traits' not in item:
             self._refuse('traits is missing', index)
-        traits = item.get('traits')
-        if traits is None:
-            traits = {}
+        traits = item.get('traits', {})
         if not isinstance(traits, dict):
-            self._refuse('traits is a mapping by trait name', index,
-                         'traits')
+            self._refuse('traits is a mapping by trait name; for none beside '
+                         'the default traits, write {}', index, 'traits')
             traits = {}
         return EventDefinition(
             event_type_module.EventTypes(patterns),
             {name: self._trait(index, name, one)
              for name, one in traits.items()})
 
+    def _patterns(self, index, item):
+        if 'event_type' not in item:
+            self._refuse('event_type is missing', index)
+            return ()
+        types = item['event_type']
+        patterns = [types] if isinstance(types, str) else types
+        if not isinstance(patterns, list) or not patterns or not all(
+                isinstance(one, str) and one.lstrip('!')
+                for one in patterns):
+            self._refuse('event_type is a text or a list of texts', index,
+                         'event_type')
+            return ()
+        self._label = ', '.join(patterns)
+        return patterns
+
     def _trait(self, index, name, item):
         path = (index, 'traits', name)
         if not isinstance(name, str) or not name:
             self._refuse('the name of a trait is a text', *path)
         if not isinstance(item, dict):
-            self._refuse('a trait definition is a mapping with the keys '
-                         f'{", ".join(_TRAIT_KEYS)}', *path)
-            return None
+            # Ceilometer's short form: the fields alone.
+            return TraitDefinition(name, 'text', *self._fields(path, item))
         self._check_keys(item, _TRAIT_KEYS, *path)
         kind = item.get('type', 'text')
         if not isinstance(kind, str) or kind not in coercion.TYPES:
-            self._refuse(f'type is one of {", ".join(coercion.TYPES)}',
-                         *path, 'type')
-        return TraitDefinition(
-            name, kind, self._paths(path, item), self._plugin(path, item))
-
-    def _paths(self, path, item):
+            self._refuse(
+                f'there is no type {kind!r}'
+                f'{_hint(kind, coercion.TYPES)}', *path, 'type')
+            kind = 'text'
+        call = self._plugin(path, item)
         if 'fields' not in item:
             self._refuse('fields is missing', *path)
-            return ()
-        fields = item['fields']
+            return None
+        paths, constant = self._fields((*path, 'fields'), item['fields'])
+        if constant is not None:
+            if call is not None:
+                self._refuse('a constant needs no plugin', *path, 'fields')
+            try:
+                coercion.TYPES[kind](constant)
+            except (ValueError, TypeError) as error:
+                self._refuse(f'the constant {constant!r} is no {kind}: '
+                             f'{error}', *path, 'fields')
+        return TraitDefinition(name, kind, paths, constant, call)
+
+    def _fields(self, path, fields):
+        """Return the paths and the constant that fields stand for."""
+        if type(fields) is int:
+            # Ceilometer takes a number for the value itself.
+            return (), fields
         listed = isinstance(fields, list)
         if listed and not fields:
-            self._refuse('fields is empty', *path, 'fields')
+            self._refuse('the list of fields is empty', *path)
         found = []
         for number, text in enumerate(fields if listed else [fields]):
+            place = (*path, number) if listed else path
+            if not isinstance(text, str):
+                self._refuse('fields is a field path or a list of field '
+                             'paths', *place)
+                continue
             try:
                 found.append(path_module.compile(text))
-            except (exceptions.PathError, TypeError) as error:
-                self._refuse(str(error) if isinstance(text, str) else
-                             'a field path is a text', *path, 'fields',
-                             *([number] if listed else []))
-        return tuple(found)
+            except exceptions.PathError as error:
+                self._refuse(str(error), *place)
+        return tuple(found), None
 
     def _plugin(self, path, item):
         wanted = item.get('plugin')
@@ -213,27 +232,16 @@ class _Loader:
             self._refuse('parameters is a mapping', *path, 'parameters')
             return None
         try:
-            plugin = plugins.load(
-                plugins.TRAIT_PLUGIN, wanted['name'])(**parameters)
+            return trait_plugin.load(wanted['name'], parameters)
         except exceptions.PluginError as error:
-            self._refuse(str(error), *path)
+            key = 'parameters' if 'parameters' in wanted else 'name'
+            self._refuse(str(error), *path, *(
+                [] if isinstance(item['plugin'], str) else [key]))
             return None
-        except Exception as error:
-            # The plugin's own check of its parameters, or its bug; either
-            # way it cannot be used, and the file says where.
-            self._refuse(f'plugin {wanted["name"]!r} refuses its '
-                         f'parameters: {error}', *path)
-            return None
-        return _call(plugin)
 
 
-def _call(plugin):
-    """Return what gives a plugin's value, whichever interface it has."""
-    values = getattr(plugin, 'trait_values', None)
-    if values is None:
-        return plugin.trait_value
-
-    def first(match_list):
-        found = values(match_list)
-        return found[0] if found else None
-    return first
+def _hint(word, known):
+    """Return what a word that is not known may stand for."""
+    close = difflib.get_close_matches(str(word), known, 1)
+    return (f'; did you mean {close[0]!r}?' if close
+            else f'; known are {", ".join(known)}')

@@ -12,15 +12,23 @@
 
 """The trait plugins that come with the package."""
 
+from collections import abc as collections_abc
 import datetime
 
 from triggerlib.event import audit_period
+from triggerlib.event import path as path_module
 from triggerlib.event import timestamps
 from triggerlib.event import trait_plugin
+
+#: A date in which no part is like another.
+_SAMPLE = datetime.datetime(
+    2012, 3, 13, 17, 24, 29, 899834, datetime.timezone.utc)
 
 
 class SplitPlugin(trait_plugin.TraitPlugin):
     """Cuts a text at a separator, and takes one of the parts.
+
+    The first field that has so many parts counts.
 
     :param separator: where to cut
     :param segment: number of the part, from 0; negative ones from the end
@@ -40,13 +48,11 @@ class SplitPlugin(trait_plugin.TraitPlugin):
 
     def trait_value(self, match_list):
         """Return the part, None where there are not so many."""
-        if not match_list:
-            return None
-        parts = str(match_list[0][1]).split(
-            self._separator, self._max_split)
-        if not -len(parts) <= self._segment < len(parts):
-            return None
-        return parts[self._segment]
+        for _, value in match_list:
+            parts = str(value).split(self._separator, self._max_split)
+            if -len(parts) <= self._segment < len(parts):
+                return parts[self._segment]
+        return None
 
 
 class BitfieldPlugin(trait_plugin.TraitPlugin):
@@ -60,25 +66,33 @@ class BitfieldPlugin(trait_plugin.TraitPlugin):
     def __init__(self, initial_bitfield=0, flags=None):
         if type(initial_bitfield) is not int:
             raise ValueError('initial_bitfield is a whole number')
+        if not isinstance(flags or [], list):
+            raise ValueError('flags is a list of mappings')
         self._initial = initial_bitfield
-        self._flags = []
-        for flag in flags or ():
-            if not isinstance(flag, dict) or not {'path', 'bit'} <= set(
-                    flag) <= {'path', 'bit', 'value'}:
-                raise ValueError('a flag is a mapping of path, bit and, if '
-                                 'need be, value')
-            if type(flag['bit']) is not int or not 0 <= flag['bit'] < 63:
-                raise ValueError('bit is a whole number, 0 to 62')
-            self._flags.append(flag)
+        self._flags = [self._flag(flag) for flag in flags or ()]
+
+    @staticmethod
+    def _flag(flag):
+        if not isinstance(flag, dict) or not {'path', 'bit'} <= set(
+                flag) <= {'path', 'bit', 'value'}:
+            raise ValueError('a flag is a mapping of path, bit and, if need '
+                             'be, value')
+        bit = int(flag['bit'])
+        if not 0 <= bit <= 62:
+            raise ValueError(f'bit is 0 to 62, not {bit}')
+        if not isinstance(flag['path'], str):
+            raise ValueError('path is a field path')
+        # The path as a match list gives it, which has no quotes.
+        paths = {flag['path'], path_module.compile(flag['path']).name}
+        return paths, 1 << bit, 'value' not in flag, flag.get('value')
 
     def trait_value(self, match_list):
         """Return the number."""
         number = self._initial
         for path, value in match_list:
-            for flag in self._flags:
-                if flag['path'] == path and (
-                        'value' not in flag or flag['value'] == value):
-                    number |= 1 << flag['bit']
+            for paths, bit, any_value, wanted in self._flags:
+                if path in paths and (any_value or wanted == value):
+                    number |= bit
         return number
 
 
@@ -87,7 +101,9 @@ class TimedeltaPlugin(trait_plugin.TraitPlugin):
 
     def trait_value(self, match_list):
         """Return the seconds, None where there are not two timestamps."""
-        if len(match_list) != 2:
+        if len(match_list) > 2:
+            raise ValueError('there are more than two timestamps')
+        if len(match_list) < 2:
             return None
         begin, end = (timestamps.parse(value) for _, value in match_list)
         return abs((end - begin).total_seconds())
@@ -96,12 +112,14 @@ class TimedeltaPlugin(trait_plugin.TraitPlugin):
 class MapPlugin(trait_plugin.TraitPlugin):
     """Puts one value in the place of another.
 
+    The first field that gives a new value counts.
+
     :param values: new values by old ones
     :param default: for values that are not among them; None for no trait
     :param case_sensitive: whether case counts in old values
     """
 
-    def __init__(self, values, default=None, case_sensitive=True):
+    def __init__(self, values=None, default=None, case_sensitive=True):
         if not isinstance(values, dict) or not values:
             raise ValueError('values is a mapping of old values to new ones')
         if not isinstance(case_sensitive, bool):
@@ -111,17 +129,19 @@ class MapPlugin(trait_plugin.TraitPlugin):
         self._default = default
 
     def trait_value(self, match_list):
-        """Return the new value of the first field."""
-        if not match_list:
-            return self._default
-        value = self._fold(match_list[0][1])
-        if isinstance(value, (dict, list)):
-            return self._default
-        return self._values.get(value, self._default)
+        """Return the new value, None where there is no field."""
+        for _, value in match_list:
+            if isinstance(value, collections_abc.Hashable):
+                new = self._values.get(self._fold(value), self._default)
+            else:
+                new = self._default
+            if new is not None:
+                return new
+        return None
 
     def _fold(self, value):
         if not self._case_sensitive and isinstance(value, str):
-            return value.upper()
+            return value.casefold()
         return value
 
 
@@ -144,7 +164,7 @@ class CasePlugin(trait_plugin.TraitPlugin):
 
 
 class DatetimePlugin(trait_plugin.TraitPlugin):
-    """Reads a date that is not in ISO form.
+    """Reads a date that is not in ISO form; as text it is in ISO form.
 
     :param formats: strptime format, or a list of them, tried in order;
         without a zone it is UTC
@@ -156,9 +176,12 @@ class DatetimePlugin(trait_plugin.TraitPlugin):
                 not all(isinstance(one, str) for one in self._formats)):
             raise ValueError('formats is a strptime format, or a list of '
                              'them')
+        for one in self._formats:
+            # What cannot read what it wrote itself can read nothing.
+            datetime.datetime.strptime(_SAMPLE.strftime(one), one)
 
     def trait_value(self, match_list):
-        """Return the date in ISO form.
+        """Return the date, an aware UTC datetime.
 
         :raises ValueError: none of the formats fits
         """
@@ -170,8 +193,8 @@ class DatetimePlugin(trait_plugin.TraitPlugin):
                 moment = datetime.datetime.strptime(text, one)
             except ValueError:
                 continue
-            return timestamps.parse(moment).isoformat()
-        raise ValueError(f'{text!r} fits none of {self._formats}')
+            return timestamps.parse(moment)
+        raise ValueError(f'{text[:100]!r} fits none of {self._formats}')
 
 
 class AuditPeriodPlugin(trait_plugin.TraitPlugin):
@@ -195,8 +218,8 @@ class AuditPeriodPlugin(trait_plugin.TraitPlugin):
                       else audit_period.containing)
 
     def trait_value(self, match_list):
-        """Return the begin or end, in ISO form."""
+        """Return the begin or end, an aware UTC datetime."""
         if not match_list:
             return None
         moment = timestamps.parse(match_list[0][1])
-        return self._find(self._period, moment)[self._part].isoformat()
+        return self._find(self._period, moment)[self._part]

@@ -96,19 +96,26 @@ class TriggerDefinition:
         """Return what distinguishes the instance an event belongs to.
 
         Where :attr:`matches_list` is set, the event may belong to it;
-        :meth:`accepts` decides.
+        :meth:`accepts` decides. Of criteria that give different keys, the
+        first counts that does not look at the list; where all that match do,
+        the first.
 
         :param event: a :class:`triggerlib.event.Event`
         :param match_criteria: those that match its type
         :returns: values in the order of :attr:`distinguished_by`, or None
             where the event does not match or lacks one of them
         """
+        perhaps = None
         for criterion in match_criteria:
             if criterion.matches_alone(event):
                 key = self._values(event, criterion.renamed)
-                if key is not None:
+                if key is None:
+                    continue
+                if not criterion.needs_list:
                     return key
-        return None
+                if perhaps is None:
+                    perhaps = key
+        return perhaps
 
     def accepts(self, event, key, instance) -> bool:
         """Tell whether an event belongs to an instance, given its list.
@@ -122,9 +129,10 @@ class TriggerDefinition:
             first, last = instance.first_event, instance.last_event
         else:
             first = last = event.timestamp
+        document = self.key_document(key)
         return any(
             criterion.matches(event, first, last)
-            and self._values(event, criterion.renamed) == key
+            and self._has_key(event, criterion.renamed, document)
             for criterion in self.match_criteria)
 
     def key_document(self, key) -> str:
@@ -198,16 +206,24 @@ class TriggerDefinition:
             by, what decides, and how many of the newest are wanted, None for
             all
         """
+        document = self.key_document(key)
         for criterion in self.load_criteria:
             query = self._narrow(criterion.query(first, last),
                                  criterion.renamed, key)
 
             def matches(event, criterion=criterion):
                 return (criterion.matches(event, first, last)
-                        and self._values(event, criterion.renamed) == key)
+                        and self._has_key(event, criterion.renamed,
+                                          document))
 
             if query is not None:
                 yield query, matches, criterion.last
+
+    def _has_key(self, event, renamed, document):
+        # By the document, in which 1 and 1.0 differ as they do in
+        # active_key and in the trait index.
+        values = self._values(event, renamed)
+        return values is not None and self.key_document(values) == document
 
     def _values(self, event, renamed):
         values = []

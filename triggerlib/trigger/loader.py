@@ -12,12 +12,15 @@
 
 """From a YAML file to trigger definitions, with every mistake placed."""
 
+import datetime
 import hashlib
 import json
 
 from triggerlib import criteria
+from triggerlib.event import encoding
 from triggerlib import exceptions
 from triggerlib import timex
+from triggerlib import trait_expression
 from triggerlib.trigger import definition as definition_module
 from triggerlib.trigger import source
 from triggerlib import yamlfile
@@ -86,7 +89,7 @@ class _Loader:
                              f'{criteria.suggestion(key, KEYS)}', key)
         for key in _NEEDED:
             if key not in self._data:
-                self._refuse(f'{key} is missing')
+                self._refuse(f'{key} is missing', named=key)
         self._check_name(names)
         self._zone = self._timezone()
         distinguished_by = self._distinguished_by()
@@ -102,26 +105,26 @@ class _Loader:
         if self._data.get('fire_criteria') and (
                 'fire_pipeline' not in self._data):
             self._refuse('fire_pipeline is missing, and there are '
-                         'fire_criteria')
+                         'fire_criteria', named='fire_pipeline')
         if len(self._problems) > before:
             return None
         return definition_module.TriggerDefinition(
             name, distinguished_by, expiration, match, fire_delay, fire,
             load_, fire_pipeline, expire_pipeline, self._fingerprint())
 
-    def _refuse(self, message, *path):
+    def _refuse(self, message, *path, named=None):
         self._problems.append(self._document.problem(
             message, self._index, *path, definition=self._label,
-            key=yamlfile.dotted(path) or None))
+            key=named or yamlfile.dotted(path) or None))
 
     def _check_name(self, names):
         if 'name' not in self._data:
             return
         name = self._data['name']
-        if not isinstance(name, str) or not name or (
-                len(name) > NAME_LENGTH):
-            self._refuse(f'name is a text of 1 to {NAME_LENGTH} characters',
-                         'name')
+        if not isinstance(name, str) or not name.isprintable() or (
+                not 1 <= len(name) <= NAME_LENGTH):
+            self._refuse(f'name is a text of 1 to {NAME_LENGTH} printable '
+                         f'characters', 'name')
         elif name.startswith(source.PREFIX):
             self._refuse(f'names that begin with {source.PREFIX!r} are kept '
                          f'for the sources of pipelines', 'name')
@@ -184,6 +187,12 @@ class _Loader:
         if not period.is_range or period.names != {'timestamp'}:
             self._refuse(f'{text!r} is not a period; write hour, day, month '
                          f'or year, such as day@6', *path)
+            return None
+        if not _divides_time(period):
+            self._refuse(f'{text!r} is not the period in which a moment '
+                         f'lies, so that moments of one period would be told '
+                         f'apart; write hour, day, month or year, such as '
+                         f'day@6', *path)
             return None
         return period
 
@@ -270,14 +279,60 @@ class _Loader:
     def _fingerprint(self):
         # What is left out decides nothing about collecting, so that a new
         # pipeline does not make every instance be evaluated again.
-        data = {key: value for key, value in self._data.items()
-                if key not in ('load_criteria', 'fire_pipeline',
-                               'expire_pipeline')}
-        data.setdefault('fire_delay', 0)
-        data.setdefault('timezone', 'UTC')
-        if not data.get('fire_criteria'):
-            data['fire_criteria'] = []
-        if not isinstance(data['expiration'], list):
-            data['expiration'] = [data['expiration']]
-        text = json.dumps(data, sort_keys=True, default=str)
+        expiration = self._data['expiration']
+        canonical = {
+            'name': self._data['name'],
+            'distinguished_by': self._data['distinguished_by'],
+            'expiration': expiration if isinstance(expiration, list)
+            else [expiration],
+            'fire_delay': float(self._data.get('fire_delay', 0)),
+            'timezone': self._zone,
+            'match_criteria': [
+                _canonical(one) for one in self._data['match_criteria']],
+            'fire_criteria': [
+                {'number': 1, **_canonical(one)}
+                for one in self._data.get('fire_criteria') or ()],
+        }
+        text = json.dumps(canonical, sort_keys=True, default=_date)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+#: Moments of different lengths of month and year, and of both seasons.
+_MOMENTS = (
+    datetime.datetime(2001, 2, 3, 4, 5, 6, 7, datetime.timezone.utc),
+    datetime.datetime(2024, 2, 29, 23, 59, 59, 999999, datetime.timezone.utc),
+    datetime.datetime(2025, 7, 15, tzinfo=datetime.timezone.utc))
+
+
+def _divides_time(period):
+    """Tell whether each moment lies in its period, and that is one for all.
+
+    A period that was moved away from its moment does not, and neither does a
+    range that begins with it.
+    """
+    for moment in _MOMENTS:
+        try:
+            found = period(timestamp=moment)
+            if moment not in found or period(timestamp=found.begin) != found:
+                return False
+            latest = found.end - datetime.timedelta(microseconds=1)
+            if period(timestamp=latest) != found:
+                return False
+        except exceptions.TimexOverflow:
+            return False
+    return True
+
+
+def _canonical(criterion):
+    """Return a criterion's mapping, the same for all that mean the same."""
+    canonical = {key: value for key, value in criterion.items()
+                 if value != {}}
+    types = canonical.get('event_type')
+    if isinstance(types, str):
+        canonical['event_type'] = [types]
+    return canonical
+
+
+def _date(value):
+    # Not as a text: a date and a text of it are not compared alike.
+    return {'datetime': encoding.isoformat(trait_expression.as_utc(value))}

@@ -31,11 +31,11 @@ What a criterion says of a trait is either a constant or an expression:
 something by ``$``, by an operator, or as a range, and can be parsed. It then
 still equals a text trait of that very text, so that a constant never fails
 silently. One with a ``$``, or with an operator behind ``first``, ``last`` or
-``timestamp``, is refused when it cannot be parsed. ``{datetime: first}`` says that a time is meant, ``{text: $5}`` that
-none is. Behind an operator ``first``, ``last`` and ``timestamp`` are times by
-themselves; what refers to neither of them nor by ``$`` compares texts as
-well. A text that is a date or datetime equals both that datetime and that
-text.
+``timestamp``, is refused when it cannot be parsed. ``{datetime: first}`` says
+that a time is meant, ``{text: $5}`` that none is. In a comparison ``first``,
+``last`` and ``timestamp`` are times by themselves; what refers to none of them
+and has no ``$`` compares texts as well. A text that is a date or datetime
+equals both that datetime and that text.
 
 A comparison across types does not match, and does not raise. Ints and floats
 are both numbers. Datetimes without a zone are UTC; a date is its midnight.

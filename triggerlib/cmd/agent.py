@@ -57,13 +57,14 @@ class Agent:
         self._loops = []
         host = socket.gethostname()
         if 'worker' in parts:
-            # As many instances at once as there are rpc threads.
-            conf.set_override('executor_thread_pool_size',
-                              conf[opts.GROUP].workers)
             self._servers.append(messaging.get_rpc_server(
                 conf, trigger.Worker.from_conf(
                     conf, self._storage, self._manager, self._catalog),
                 host))
+            # As many instances at once as there are rpc threads; the option
+            # is there once a server is, and is read when that starts.
+            conf.set_override('executor_thread_pool_size',
+                              conf[opts.GROUP].workers)
         if 'scheduler' in parts:
             scheduler = trigger.Scheduler.from_conf(
                 conf, self._storage, messaging.Client.from_conf(conf),
@@ -129,6 +130,8 @@ def main(argv=None):
     conf = cfg.ConfigOpts()
     opts.register_opts(conf)
     logging.register_options(conf)
+    logging.set_defaults(default_log_levels=[
+        *logging.get_default_log_levels(), 'alembic=WARN'])
     args = []
     for path in options.config_file:
         args += ['--config-file', path]

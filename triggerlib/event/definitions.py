@@ -115,9 +115,10 @@ class _Loader:
                 for index, item in enumerate(data)]
 
     def _refuse(self, message, *path):
-        key = yamlfile.dotted(path[1:]) or None
-        self.problems.append(self._document.problem(
-            message, *path, definition=self._label, key=key))
+        # The definition is named already, so the key begins inside it.
+        self.problems.append(exceptions.Problem(
+            self._document.file, self._document.line(*path), self._label,
+            yamlfile.dotted(path[1:]) or None, message))
 
     def _check_keys(self, mapping, known, *path):
         for key in mapping:

@@ -13,17 +13,22 @@
 """Timestamps in any form that notifications have them."""
 
 import datetime
+import re
 
 import iso8601
 
 UTC = datetime.timezone.utc
+
+# iso8601 takes the 5 of "17:5" for a second.
+_LONE_DIGIT = re.compile(r'[ T]\d{2}:?\d(?!\d)')
 
 
 def parse(value) -> datetime.datetime:
     """Return a timestamp as aware UTC datetime.
 
     :param value: a datetime, or a text such as ``2012-03-12 17:01:29.899834``,
-        ``2012-03-13 17:01`` or any ISO 8601 form; without a zone it is UTC
+        ``2012-03-13 17:01`` or any ISO 8601 form, also with ``UTC`` behind
+        it; without a zone it is UTC
     :raises ValueError: it is none; the text says what was given
     """
     if type(value) is str:
@@ -47,8 +52,13 @@ def parse(value) -> datetime.datetime:
 
 
 def _parse_iso(text):
+    plain = text.strip()
+    if plain.endswith('UTC'):
+        plain = f'{plain[:-3].rstrip()}Z'
+    if _LONE_DIGIT.search(plain):
+        raise ValueError(f'{_shown(text)} is not a timestamp')
     try:
-        return iso8601.parse_date(text.strip(), default_timezone=UTC)
+        return iso8601.parse_date(plain, default_timezone=UTC)
     except (iso8601.ParseError, OverflowError) as error:
         raise ValueError(f'{_shown(text)} is not a timestamp') from error
 

@@ -71,7 +71,7 @@ class TestParse(base.TestCase):
                           datetime.datetime(2012, 3, 13, 12, 1, tzinfo=HERE))
 
     def test_refused(self):
-        for value in ('', ' ', 'UTC', 'n/a', 'yesterday', '2012-13-01', '17:01',
+        for value in ('', ' ', 'UTC', 'n/a', 'now', '2012-13-01', '17:01',
                       '2012-02-30 10:00', '2012-03-13 25:00', 'x' * 5000,
                       None, 0, 1.5, True, [], {}, b'2012-03-13',
                       datetime.date(2012, 3, 13)):

@@ -29,7 +29,7 @@ def add_arguments(parser, dest_prefix=''):
     parser.add_argument(
         '--config-dir', action='append', metavar='DIR',
         dest=f'{dest_prefix}config_dir', default=[],
-        help='folder of *.conf files; may be given several times')
+        help='folder of configuration files; may be given several times')
 
 
 def load(files=(), dirs=(), overrides=None):

@@ -256,14 +256,25 @@ class TriggerDefinition:
                 continue
             if name != TIMESTAMP:
                 continue
-            try:
-                period = one.period(timestamp=value)
-            except exceptions.TimexOverflow:
-                return None
-            begin = period.begin if begin is None else max(
-                begin, period.begin)
-            end = period.end if end is None else min(end, period.end)
+            latest = _end(one.period, value)
+            begin = value if begin is None else max(begin, value)
+            end = latest if end is None else min(end, latest)
             if end < begin:
                 return None
         return dataclasses.replace(
             query, begin=begin, end=end, traits=traits)
+
+
+def _end(period, begin):
+    """Return the end of the period that begins at a time."""
+    end = begin
+    while True:
+        try:
+            found = period(timestamp=end)
+        except exceptions.TimexOverflow:
+            return NEVER
+        # Where the clocks are put back by part of a period, a period may
+        # begin inside of another.
+        if found.begin > begin or found.end <= end:
+            return end
+        end = found.end

@@ -15,11 +15,15 @@
 import datetime
 
 import fixtures
+import hypothesis
+from hypothesis import strategies as st
 
 from triggerlib.event import event as event_module
 from triggerlib import exceptions
 from triggerlib.storage import driver as storage_module
 from triggerlib.trigger import definitions as definitions_module
+from triggerlib.trigger import loader
+from triggerlib import yamlfile
 
 from tests import base
 
@@ -97,6 +101,61 @@ class TestDefinitions(base.TestCase):
         self.assertEqual(len(keys), len(set(keys)))
         self.assertEqual(64, len(keys[0]))
 
+    def test_nothing_needs_to_distinguish(self):
+        one = self.one("""
+- name: all
+  distinguished_by: []
+  expiration: last + 1h
+  match_criteria: [{event_type: x}]
+""")
+        self.assertEqual((), self.key(one, self.event('x')))
+        self.assertEqual('{}', one.key_document(()))
+
+    def test_what_must_not_be_there(self):
+        one = self.one(BLUEPRINT.replace('number: 1', 'number: 0'))
+        self.assertTrue(one.is_complete([1, 0]))
+        self.assertFalse(one.is_complete([1, 1]))
+        self.assertFalse(one.is_complete([0, 0]))
+
+    def test_without_fire_criteria_nothing_completes(self):
+        one = self.one("""
+- name: window
+  distinguished_by: [host, {timestamp: hour}]
+  expiration: "first + 1h @ 0m 0s + 5m"
+  match_criteria: [{event_type: x}]
+""")
+        self.assertFalse(one.is_complete([]))
+        self.assertEqual(NOON + datetime.timedelta(minutes=65),
+                         one.expire_timestamp(
+                             NOON + datetime.timedelta(minutes=7), NOON))
+
+    def test_counting_over_the_list(self):
+        one = self.one("""
+- name: near
+  distinguished_by: [host]
+  expiration: last + 1h
+  match_criteria: [{}]
+  fire_criteria:
+    - event_type: a
+    - event_type: b
+      timestamp: last
+    - event_type: b
+      timestamp: "> first"
+      number: 2
+  fire_pipeline: p
+""")
+        self.assertTrue(one.needs_list)
+        second = datetime.timedelta(seconds=1)
+        events = [self.event('a', NOON), self.event('b', NOON + second),
+                  self.event('b', NOON + 2 * second)]
+        counts = [0, 0, 0]
+        for event in events:
+            one.count(event, counts)
+        self.assertEqual([1, 0, 0], counts)
+        one.count_over_list(events, NOON, NOON + 2 * second, counts)
+        self.assertEqual([1, 1, 2], counts)
+        self.assertTrue(one.is_complete(counts))
+
     def test_counting(self):
         one = self.one(BLUEPRINT)
         counts = [0, 0]
@@ -156,6 +215,76 @@ class TestDefinitions(base.TestCase):
         self.assertEqual({'instance_id', 'server_id'},
                          definitions.indexed_traits)
 
+    def test_numbers_of_two_types_are_two_keys(self):
+        one = self.one("""
+- name: n
+  distinguished_by: [a]
+  expiration: last + 1h
+  match_criteria: [{timestamp: first}]
+  load_criteria: [{}]
+""")
+        instance = storage_module.Instance(
+            'n', '{"a":1}', 'k', '', NOON, NOON, event_count=1)
+        for value, wanted in ((1, True), (1.0, False), ('1', False)):
+            event = self.event(a=value)
+            self.assertEqual(wanted, one.accepts(event, (1,), instance))
+            (query, matches, _), = one.load_queries((1,), NOON, NOON)
+            self.assertEqual({'a': 1}, query.traits)
+            self.assertEqual(wanted, matches(event))
+
+    def test_what_surely_matches_goes_before_what_may(self):
+        one = self.one("""
+- name: n
+  distinguished_by: [host]
+  expiration: last + 1h
+  match_criteria:
+    - timestamp: first to first + 30s
+      map_distinguished_by: {host: source}
+    - event_type: x
+""")
+        both = self.event('x', source='s', host='h')
+        self.assertEqual(('h',), self.key(one, both))
+        self.assertEqual(
+            ('s',), one.key(both, one.match_criteria[:1]))
+
+    @hypothesis.settings(deadline=None, max_examples=300)
+    @hypothesis.given(
+        st.sampled_from(['hour', 'hour@30', 'day', 'day@6', 'day + 30h',
+                         'month@31', 'year@4', 'hour - 90m']),
+        st.sampled_from(['UTC', 'Europe/Berlin', 'Asia/Kolkata',
+                         'Australia/Lord_Howe']),
+        st.one_of(
+            st.datetimes(datetime.datetime(2, 1, 1),
+                         datetime.datetime(9998, 1, 1)),
+            # Around the changes of the clocks in Berlin and on Lord Howe.
+            st.datetimes(datetime.datetime(2026, 10, 24, 20),
+                         datetime.datetime(2026, 10, 25, 4)),
+            st.datetimes(datetime.datetime(2026, 3, 28, 20),
+                         datetime.datetime(2026, 3, 29, 4)),
+            st.datetimes(datetime.datetime(2026, 4, 4, 12),
+                         datetime.datetime(2026, 4, 4, 18))),
+        st.booleans())
+    def test_an_event_is_loaded_with_its_own_period(
+            self, period, zone, moment, bounded):
+        problems = []
+        criterion = (
+            {'timestamp': 'first to last + 1us'} if bounded else {})
+        one, = loader.load(yamlfile.Document('t.yaml', [{
+            'name': 'n', 'distinguished_by': [{'timestamp': period}],
+            'expiration': 'last + 1h', 'timezone': zone,
+            'match_criteria': [{}], 'load_criteria': [criterion]}], None),
+            problems)
+        self.assertEqual([], problems)
+        moment = moment.replace(tzinfo=UTC)
+        event = self.event(timestamp=moment)
+        key = self.key(one, event)
+        hour = datetime.timedelta(hours=1)
+        (query, matches, _), = one.load_queries(
+            key, moment - hour, moment + hour)
+        self.assertTrue(matches(event))
+        self.assertLessEqual(query.begin, moment)
+        self.assertGreater(query.end, moment)
+
     def test_load_queries(self):
         one = self.one(BLUEPRINT)
         (query, matches, newest), = one.load_queries(('i',), NOON, NOON)
@@ -200,6 +329,14 @@ class TestDefinitions(base.TestCase):
             found, definitions.for_event_type('volume.create.end'))
         self.assertEqual((), definitions.for_event_type('nothing'))
 
+    def test_what_is_remembered_of_event_types_is_bounded(self):
+        definitions = self.load(BLUEPRINT)
+        self.patch(definitions_module, 'CACHE_SIZE', 3)
+        for number in range(10):
+            found = definitions.for_event_type(f'compute.instance.{number}')
+            self.assertEqual(1, len(found))
+            self.assertLessEqual(len(definitions._by_event_type), 3)
+
     def test_fingerprints(self):
         one = self.one(BLUEPRINT).fingerprint
         for old, new, changed in (
@@ -208,10 +345,24 @@ class TestDefinitions(base.TestCase):
                 ('"> 10"', '"> 11"', True),
                 ('first+4h', '[first+4h]', False),
                 ('fire_pipeline: fired', 'fire_pipeline: other', False),
+                ('fire_delay: 30', 'fire_delay: 30.0', False),
+                ('event_type: compute.instance.*',
+                 'event_type: [compute.instance.*]', False),
+                ('create.start', 'create.start\n      number: 1\n'
+                 '      traits: {}', False),
+                ('number: 1', 'number: 2', True),
+                ('  fire_delay: 30\n', '  timezone: Asia/Tokyo\n'
+                 '  fire_delay: 30\n', True),
                 ('  fire_delay: 30\n', '  timezone: UTC\n'
                  '  fire_delay: 30\n', False)):
             other = self.one(BLUEPRINT.replace(old, new)).fingerprint
             self.assertEqual(changed, other != one, (old, new))
+        dates = {self.one(BLUEPRINT.replace('"> 10"', text)).fingerprint
+                 for text in ('2026-03-01', '"2026-03-01"')}
+        self.assertEqual(2, len(dates))
+        dates = {self.one(BLUEPRINT.replace('"> 10"', text)).fingerprint
+                 for text in ('2026-03-01', '2026-03-01T01:00:00+01:00')}
+        self.assertEqual(1, len(dates))
 
     def test_five_mistakes_at_once(self):
         problems = self.problems("""
@@ -244,11 +395,18 @@ class TestDefinitions(base.TestCase):
                 (('- name: instance_create\n ', '-'), 'name is missing'),
                 (('name: instance_create', 'name: 5'), 'name is a text'),
                 (('name: instance_create', 'name: "source:x"'), 'source'),
+                (('name: instance_create', 'name: "a\\0b"'), 'printable'),
+                (('name: instance_create', 'name: ""'), 'printable'),
                 (('[instance_id]', 'instance_id'), 'distinguished_by is a'),
                 (('[instance_id]', '[a, a]'), 'twice'),
                 (('[instance_id]', '[timestamp]'), 'needs a period'),
                 (('[instance_id]', '[{t: first}]'), 'not a period'),
                 (('[instance_id]', '[{t: 5}]'), 'a period is a text'),
+                (('[instance_id]', '[{t: day - 1d}]'),
+                 'not the period in which'),
+                (('[instance_id]', '[{t: timestamp to timestamp + 1h}]'),
+                 'not the period in which'),
+                (('[instance_id]', '[{t: day($x)}]'), 'not a period'),
                 (('first+4h', 'first to last'), 'is a range'),
                 (('first+4h', '$timestamp + 1h'), 'refers to timestamp'),
                 (('first+4h', '[]'), 'expiration is empty'),
@@ -271,6 +429,31 @@ class TestDefinitions(base.TestCase):
             problem, = self.problems(text)
             self.assertIn(words, str(problem))
             self.assertIsNotNone(problem.line)
+
+    def test_what_is_missing_is_named(self):
+        problems = self.problems('- fire_criteria: [{}]\n')
+        self.assertEqual(
+            {'name', 'distinguished_by', 'expiration', 'match_criteria',
+             'fire_pipeline'}, {one.key for one in problems})
+        self.assertEqual({'#1'}, {one.definition for one in problems})
+
+    def test_yaml_of_other_types_is_refused(self):
+        problems = self.problems("""
+- name: n
+  distinguished_by: [{a: !!set {day}}, [x], {5: day}, null, ""]
+  expiration: !!set {first}
+  match_criteria: {}
+  fire_criteria: x
+  load_criteria: [5]
+  fire_delay: .nan
+  timezone: 5
+  fire_pipeline: null
+  5: x
+- &me [*me]
+""".lstrip())
+        self.assertEqual(
+            [2, 2, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+            sorted(one.line for one in problems))
 
     def test_files_that_are_none(self):
         for text, words in (('', 'a list of mappings'),

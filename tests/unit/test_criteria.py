@@ -384,6 +384,17 @@ class TestQuery(base.TestCase):
         self.assertEqual({1, 'y'}, set(query.traits['any']))
         self.assertNotIn('free', query.traits)
 
+    def test_equal_numbers_are_looked_for_in_each_form(self):
+        for wanted, values in (
+                ('0', [0, 0.0, -0.0]), ('-0.0', [0, 0.0, -0.0]),
+                ('5.0', [5.0, 5]), ('5.5', [5.5]), ('{int: 5}', [5]),
+                ('[1, 2.5]', [1, 1.0, 2.5]), (str(10 ** 400), [10 ** 400])):
+            criterion, problems = load(f'traits: {{t: {wanted}}}')
+            self.assertEqual([], problems)
+            self.assertEqual(
+                sorted(map(repr, values)),
+                sorted(map(repr, criterion.query(NOON, NOON).traits['t'])))
+
     def test_globs_narrow_nothing(self):
         criterion, _ = load('event_type: "a*"\ntimestamp: day')
         self.assertEqual(criteria.EventQuery(),

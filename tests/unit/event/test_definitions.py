@@ -154,8 +154,8 @@ class TestMistakes(DefinitionsTestCase):
             self.assertMistake(f'- event_type: x\n  traits: {text}', 2,
                                'traits', 'mapping')
         self.assertMistake(
-            '- event_type: x\n  traits:\n    on: {fields: a}', 3,
-            'traits.True', 'name of a trait')
+            '- event_type: x\n  traits:\n    5: {fields: a}', 3,
+            'traits[5]', 'name of a trait')
 
     def trait(self, text):
         return f'- event_type: x\n  traits:\n    t: {text}'

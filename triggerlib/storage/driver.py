@@ -208,6 +208,29 @@ def check_event(event) -> None:
     if event.timestamp.tzinfo is None:
         raise exceptions.EventError(
             event.message_id, 'its timestamp has no time zone')
+    for name, value in event.traits.items():
+        if type(value) not in _PLAIN or type(name) is not str:
+            _check_trait(event, name, value)
+
+
+#: Types of traits that need no closer look.
+_PLAIN = frozenset({str, int, float})
+
+
+def _check_trait(event, name, value):
+    if not isinstance(name, str):
+        raise exceptions.EventError(
+            event.message_id,
+            f'the name of its trait {name!r} is not a text')
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is None:
+            raise exceptions.EventError(
+                event.message_id, f'its trait {name!r} has no time zone')
+    elif not isinstance(value, (str, int, float)):
+        raise exceptions.EventError(
+            event.message_id,
+            f'its trait {name!r} is neither text, int, float nor datetime '
+            f'but {type(value).__name__}')
 
 
 def lease_lost(instance_id, owner) -> exceptions.LeaseLost:

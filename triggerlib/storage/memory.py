@@ -16,6 +16,7 @@ import bisect
 import collections
 import contextlib
 import dataclasses
+import datetime
 import threading
 
 from triggerlib import clock as clock_module
@@ -23,6 +24,8 @@ from triggerlib.event import event as event_module
 from triggerlib import exceptions
 from triggerlib import state as state_module
 from triggerlib.storage import driver as driver_module
+
+UTC = datetime.timezone.utc
 
 State = state_module.State
 Due = driver_module.Due
@@ -70,6 +73,16 @@ class MemoryDriver(driver_module.Driver):
 
     def close(self):
         """Do nothing: there are no connections."""
+
+
+def _in_utc(event):
+    """Return a copy of an event as it comes out of a database."""
+    traits = {
+        name: value.astimezone(UTC)
+        if isinstance(value, datetime.datetime) else value
+        for name, value in event.traits.items()}
+    return event_module.Event(event.message_id, event.event_type,
+                              event.timestamp.astimezone(UTC), traits)
 
 
 class _Transaction(driver_module.Transaction):
@@ -122,9 +135,7 @@ class _Transaction(driver_module.Transaction):
         bisect.insort(order, key)
         self._undo.append(
             lambda: order.pop(bisect.bisect_left(order, key)))
-        self._set(self._tables.events, event.message_id,
-                  dataclasses.replace(event, traits=dict(event.traits),
-                                      raw=None))
+        self._set(self._tables.events, event.message_id, _in_utc(event))
         self._set(self._tables.facts, 'stored_at', self._now)
 
     def register_traits(self, names):
@@ -141,8 +152,13 @@ class _Transaction(driver_module.Transaction):
             self._tables.order[-1][0], self._tables.facts['stored_at'])
 
     def get_events(self, message_ids):
-        events = self._tables.events
-        return {one: events[one] for one in message_ids if one in events}
+        return {one: self._event(one) for one in message_ids
+                if one in self._tables.events}
+
+    def _event(self, message_id):
+        # Whoever gets it may change its traits.
+        event = self._tables.events[message_id]
+        return dataclasses.replace(event, traits=dict(event.traits))
 
     def find_events(self, query, newest_first=False):
         order = self._tables.order
@@ -164,7 +180,7 @@ class _Transaction(driver_module.Transaction):
             event = self._tables.events[message_id]
             if (query.event_types is None
                     or event.event_type in query.event_types):
-                yield event
+                yield self._event(message_id)
 
     def purge_events(self, before, limit):
         held = {one for ids in self._tables.lists.values() for one in ids}
@@ -198,7 +214,7 @@ class _Transaction(driver_module.Transaction):
             template, id=instance_id, version=0, state=State.ACTIVE,
             counts=list(template.counts), created_at=self._now,
             updated_at=self._now))
-        self._set(self._tables.lists, instance_id, [])
+        self._set(self._tables.lists, instance_id, {})
         if template.active_key is not None:
             self._set(self._tables.active, template.active_key, instance_id)
         return instance_id
@@ -222,15 +238,15 @@ class _Transaction(driver_module.Transaction):
                 counts=list(one.counts), event_count=one.event_count)
         for instance_id, ids in message_ids.items():
             held = self._tables.lists[instance_id]
-            size = len(held)
             for message_id in ids:
                 if message_id not in self._tables.events:
                     raise exceptions.StorageError(
                         f'event {message_id!r} is not stored')
-            held.extend(ids)
-            self._undo.append(
-                lambda held=held, size=size: held.__delitem__(
-                    slice(size, None)))
+                if message_id in held:
+                    raise exceptions.StorageError(
+                        f'event {message_id!r} is in the list of trigger '
+                        f'instance {instance_id} already')
+                self._set(held, message_id, True)
 
     def get_instances(self, ids, lock=False):
         return [self._copy(one) for one in sorted(set(ids))
@@ -238,8 +254,7 @@ class _Transaction(driver_module.Transaction):
 
     def instance_events(self, ids):
         return {one: sorted(
-            (self._tables.events[message_id]
-             for message_id in self._tables.lists.get(one, ())),
+            map(self._event, self._tables.lists.get(one, ())),
             key=event_module.sort_key) for one in ids}
 
     def _waiting(self, what):

@@ -308,13 +308,14 @@ def _walk_union(step):
 
 def _walk_filter(step):
     tests = [_test(one) for one in step.tests]
+    holds = tests[0] if len(tests) == 1 else (
+        lambda item: all(test(item) for test in tests))
 
     def walk(matches):
         return [(whole, _join(place, f'[{number}]'), item)
                 for whole, place, value in matches
                 if isinstance(value, list)
-                for number, item in enumerate(value)
-                if all(test(item) for test in tests)]
+                for number, item in enumerate(value) if holds(item)]
     return walk
 
 
@@ -323,7 +324,13 @@ def _test(one):
     walk = _compile(one.target)
     if one.sign is None:
         return lambda item: bool(walk([(item, _THIS, item)]))
+    get = _getter(one.target)
     compares = _comparison(one.sign, one.wanted)
+    if get is not None:
+        def holds(item):
+            value = get(item)
+            return value is not None and compares(value)
+        return holds
     return lambda item: any(
         value is not None and compares(value)
         for _, _, value in walk([(item, _THIS, item)]))
@@ -340,6 +347,8 @@ def _comparison(sign, wanted):
             raise exceptions.PathError(
                 f'{wanted!r} is no regular expression: {error}') from error
         return lambda value: isinstance(value, str) and bool(matches(value))
+    if sign in ('=', '==') and isinstance(wanted, str):
+        return lambda value: value == wanted
     compare = _SIGNS[sign]
     as_int = isinstance(wanted, int)
 

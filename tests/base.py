@@ -15,6 +15,7 @@
 import os
 import pathlib
 
+import fixtures
 import testtools
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -22,6 +23,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 class TestCase(testtools.TestCase):
     """The base class of triggerlib's own tests."""
+
+    def setUp(self):
+        super().setUp()
+        # What is logged belongs to the test that failed, and is shown there.
+        self.logger = self.useFixture(fixtures.FakeLogger())
 
     def shared_path(self, *parts):
         """Return a path in the design's data, or skip where it is absent."""

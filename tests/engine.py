@@ -61,15 +61,18 @@ class Engine(fixtures.Fixture):
     :param pipelines: text of a pipelines file; ``$NAME`` in a publisher's
         URL stands for a name of this engine's own, see :meth:`published`
     :param url: the storage
+    :param shared: another engine, whose storage and clock to use
+    :param start: what the clock shows first
     :param overrides: options of ``[triggerlib]``
     """
 
     def __init__(self, triggers, pipelines, url='memory://', *,
-                 shared=None, **overrides):
+                 shared=None, start=START, **overrides):
         self._texts = (triggers, pipelines)
         self._url = url
         self._overrides = overrides
         self._shared = shared
+        self._start = start
 
     def _setUp(self):
         self.name = f'e{uuid.uuid4().hex}'
@@ -91,7 +94,7 @@ class Engine(fixtures.Fixture):
             'connection': self._url, **paths, **self._overrides})
         self.addCleanup(test_publisher.reset, self.name)
         if self._shared is None:
-            self.clock = clock_module.ReplayClock(START)
+            self.clock = clock_module.ReplayClock(self._start)
             self.storage = storage.get_driver(self.conf, self.clock)
             self.storage.upgrade()
             self.addCleanup(self.storage.close)

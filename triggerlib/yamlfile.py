@@ -159,7 +159,7 @@ def parse(text, file):
     :returns: a :class:`Document`
     :raises DefinitionError: it is not YAML
     """
-    loader = None
+    loader = root = None
     try:
         loader = _LOADER(text)
         root = loader.get_single_node()
@@ -172,12 +172,36 @@ def parse(text, file):
     except RecursionError as error:
         raise exceptions.DefinitionError([exceptions.Problem(
             file, None, None, None, 'is nested too deep')]) from error
-    except (yaml.YAMLError, ValueError) as error:
+    except yaml.YAMLError as error:
         mark = getattr(error, 'problem_mark', None)
         raise exceptions.DefinitionError([exceptions.Problem(
             file, None if mark is None else mark.line + 1, None, None,
             f'is not YAML: {getattr(error, "problem", None) or error}'
         )]) from error
+    except ValueError as error:
+        # A date such as 2026-13-45 has the form of one, and is none.
+        raise exceptions.DefinitionError([exceptions.Problem(
+            file, _line_of_bad_value(root), None, None,
+            f'has a value that is none: {error}')]) from error
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _line_of_bad_value(root):
+    """Return the line of the first scalar that has no value, or None."""
+    stack = [] if root is None else [root]
+    constructor = yaml.SafeLoader('')
+    while stack:
+        node = stack.pop()
+        if isinstance(node, yaml.ScalarNode):
+            try:
+                constructor.construct_object(node)
+            except ValueError:
+                return node.start_mark.line + 1
+        elif isinstance(node, yaml.MappingNode):
+            stack += [one for pair in reversed(node.value)
+                      for one in reversed(pair)]
+        else:
+            stack += reversed(node.value)
+    return None

@@ -15,6 +15,11 @@
 
 from triggerlib.event import encoding
 from triggerlib.event import event as event_module
+from triggerlib import exceptions
+
+
+class KeyChanged(exceptions.RetryableError):
+    """The load criteria do not apply to what an instance stands for."""
 
 
 def load(tx, instance, definition, events) -> list:
@@ -26,11 +31,19 @@ def load(tx, instance, definition, events) -> list:
         :class:`triggerlib.trigger.definition.TriggerDefinition`, or None
     :param events: its own events, in order
     :returns: events in order of timestamp and message_id, each once
+    :raises KeyChanged: the definition distinguishes by other traits than it
+        did when the instance was begun
     """
     if definition is None or not definition.load_criteria:
         return events
     found = {event.message_id: event for event in events}
-    key = tuple(encoding.load_traits(instance.key).values())
+    key = encoding.load_traits(instance.key)
+    if list(key) != [one.trait for one in definition.distinguished_by]:
+        raise KeyChanged(
+            f'it was begun when {instance.name!r} was distinguished by '
+            f'{", ".join(key) or "nothing"}, so the load criteria of now do '
+            f'not apply to it')
+    key = tuple(key.values())
     for query, matches, newest in definition.load_queries(
             key, instance.first_event, instance.last_event):
         loaded = (event for event in tx.find_events(

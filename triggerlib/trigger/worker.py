@@ -137,7 +137,7 @@ class Worker:
             LOG.debug('Trigger instance %s is not %s, or not yet; the '
                       'request is ignored.', trigger_id, ready)
             return False
-        if isinstance(claim, _Gone):
+        if isinstance(claim, exceptions.TriggerlibError):
             self._give_back(trigger_id, owner, ready, held, claim)
             return False
         if not claim.sinks:
@@ -212,14 +212,16 @@ class Worker:
             return None
         try:
             sinks, definition, kind = _plan(instance, held, loaded)
-        except _Gone as error:
+            claim = _Claim(instance, owner, held, sinks, kind)
+            if sinks:
+                events = tx.instance_events([trigger_id])[trigger_id]
+                claim.identity = identity(instance, kind, events)
+                claim.events = history.load(
+                    tx, instance, definition, events)
+        except (_Gone, history.KeyChanged) as error:
+            # Another host may have other files.
             return error
-        claim = _Claim(instance, owner, held, sinks, kind)
-        if sinks:
-            events = tx.instance_events([trigger_id])[trigger_id]
-            claim.identity = identity(instance, kind, events)
-            claim.events = history.load(tx, instance, definition, events)
-        else:
+        if not sinks:
             # An expired trigger without a pipeline has nothing to run.
             _finish(tx, claim)
         return claim

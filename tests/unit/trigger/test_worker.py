@@ -183,6 +183,17 @@ class WorkerRules:
         self.assertFalse(other.worker.fire_trigger(instance_id))
         self.assertEqual(State.ERROR, it.instance().state)
 
+    def test_load_criteria_of_another_key_hand_back(self):
+        it, instance_id = self.ready(retry_delay=1)
+        other = self.useFixture(engine.Engine(
+            TRIGGERS.replace('[instance_id]', '[host]') + """
+      load_criteria: [{event_type: x}]
+    """, PIPELINES, shared=it, retry_delay=1))
+        self.assertFalse(other.worker.fire_trigger(instance_id))
+        one = it.instance()
+        self.assertEqual(State.READY_TO_FIRE, one.state)
+        self.assertIn('distinguished by instance_id', one.error)
+
     def test_a_worker_that_lost_its_lease_does_not_publish(self):
         it, instance_id = self.ready()
         begin, seen = it.storage.begin, []

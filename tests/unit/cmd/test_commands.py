@@ -1,0 +1,362 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The operator's commands, as they are typed."""
+
+import json
+import os
+import textwrap
+
+import fixtures
+
+from triggerlib import criteria
+from triggerlib.state import State
+
+from tests import base
+from tests import command
+from tests import engine
+from tests.unit.trigger import test_manager
+
+EVENTS = """
+    - event_type: compute.instance.*
+      traits: {instance_id: {fields: payload.instance_id}}
+    """
+
+
+def notification(message_id, kind, seconds, instance='i'):
+    return {
+        'message_id': message_id,
+        'event_type': f'compute.instance.create.{kind}',
+        'timestamp': engine.at(seconds).isoformat(),
+        'publisher_id': 'compute.h', 'payload': {'instance_id': instance}}
+
+
+class CommandCase(base.TestCase):
+    """A folder with a configuration, and the command."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+        self.run_command = self.useFixture(command.Command())
+        self.conf = f'{self.folder}/triggerlib.conf'
+        self.write('triggerlib.conf', f"""
+            [triggerlib]
+            connection = sqlite:///{self.folder}/t.sqlite
+            event_definitions_cfg_file = events.yaml
+            trigger_definitions_cfg_file = triggers.yaml
+            event_pipeline_cfg_file = pipelines.yaml
+            """)
+        self.write('events.yaml', EVENTS)
+        self.write('triggers.yaml', test_manager.TRIGGERS)
+        self.write('pipelines.yaml', test_manager.PIPELINES.replace(
+            'test://$NAME', f'file://{self.folder}/out.jsonl'))
+
+    def write(self, name, text):
+        with open(f'{self.folder}/{name}', 'w', encoding='utf-8') as stream:
+            stream.write(textwrap.dedent(text))
+        return f'{self.folder}/{name}'
+
+    def ok(self, *argv):
+        status, out, err = self.run_command(*argv)
+        self.assertEqual(0, status, err)
+        return out
+
+    def refused(self, *argv):
+        status, out, err = self.run_command(*argv)
+        self.assertEqual(1, status, out)
+        self.assertNotIn('Traceback', err)
+        return err
+
+
+class TestValidate(CommandCase):
+    """Are the files right?"""
+
+    def test_right_files(self):
+        out = self.ok('validate', '--config-file', self.conf)
+        self.assertEqual(3, out.count(': right'))
+
+    def test_options_before_and_after_the_command(self):
+        for argv in (('--config-file', self.conf, 'validate'),
+                     ('validate', '--config-file', self.conf),
+                     ('validate', '--config-dir', self.folder,
+                      '--config-file', self.conf)):
+            self.assertIn('triggers.yaml: right', self.ok(*argv))
+
+    def test_five_mistakes_in_one_refusal(self):
+        self.write('triggers.yaml', """\
+            - name: one
+              distinguished_by: instance_id
+              expiration: first + 1 fortnight
+              match_criteria:
+                - event_typ: a
+              fire_criteria:
+                - event_type: b
+                  number: many
+              fire_pipeline: wrong
+            """)
+        err = self.refused('validate', '--config-file', self.conf)
+        self.assertIn('5 mistakes', err)
+        for line in (2, 3, 5, 8, 9):
+            self.assertIn(f'triggers.yaml:{line}, definition', err)
+
+    def test_mistakes_of_all_files_at_once(self):
+        self.write('events.yaml', '- event_type: a\n')
+        self.write('triggers.yaml', '- name: x\n')
+        self.write('pipelines.yaml', 'sinks: [{name: s}]\n')
+        err = self.refused('validate', '--config-file', self.conf)
+        for name in ('events.yaml', 'triggers.yaml', 'pipelines.yaml'):
+            self.assertIn(name, err)
+
+    def test_files_of_ones_own(self):
+        path = self.write('other.yaml', '[]')
+        out = self.ok('validate', '--config-file', self.conf,
+                      '--trigger-definitions', path)
+        self.assertIn(f'{path}: right', out)
+        self.assertIn('no/file', self.refused(
+            'validate', '--config-file', self.conf,
+            '--trigger-definitions', 'no/file'))
+
+
+class TestReplay(CommandCase):
+    """Notifications from a file."""
+
+    def replay(self, *lines, argv=()):
+        path = self.write('n.jsonl', '')
+        with open(path, 'w', encoding='utf-8') as stream:
+            for line in lines:
+                stream.write(line if isinstance(line, str)
+                             else json.dumps(line) + '\n')
+        rows = self.run_command.json(
+            'replay', '--config-file', self.conf, path, *argv)
+        return {(row['trigger'], row['what']): row['count'] for row in rows}
+
+    def published(self):
+        with open(f'{self.folder}/out.jsonl', encoding='utf-8') as stream:
+            return [json.loads(line)['message_id'] for line in stream]
+
+    def test_fires_and_expires(self):
+        rows = self.replay(
+            notification('e', 'end', 60), notification('s', 'start', 0),
+            notification('s', 'start', 0),
+            notification('x', 'start', 100, 'j'))
+        self.assertEqual(
+            {('-', 'received'): 4, ('-', 'stored'): 3,
+             ('-', 'dropped as duplicate'): 1, ('-', 'dead letters'): 0,
+             ('-', 'dropped for want of a definition'): 0,
+             ('create', 'fired'): 1, ('create', 'expired'): 1}, rows)
+        self.assertEqual(['s', 'e', 'x'], self.published())
+        self.assertFalse(os.path.exists(f'{self.folder}/t.sqlite'))
+
+    def test_what_is_due_in_a_gap_is_done_in_the_gap(self):
+        rows = self.replay(
+            notification('s', 'start', 0), notification('e', 'end', 3600))
+        self.assertEqual(2, rows['create', 'expired'])
+        self.assertNotIn(('create', 'fired'), rows)
+
+    def test_bad_lines_are_dead_letters(self):
+        rows = self.replay(
+            'not json\n', '5\n', '\n', '{"message_id": ""}\n',
+            notification('s', 'start', 0),
+            argv=['--connection', f'sqlite:///{self.folder}/kept.sqlite'])
+        self.assertEqual(3, rows['-', 'dead letters'])
+        self.assertEqual(1, rows['-', 'stored'])
+        self.assertTrue(os.path.exists(f'{self.folder}/kept.sqlite'))
+
+    def test_left_open(self):
+        url = f'sqlite:///{self.folder}/t.sqlite'
+        rows = self.replay(notification('s', 'start', 0),
+                           argv=['--open', '--connection', url])
+        self.assertNotIn(('create', 'expired'), rows)
+        one, = self.run_command.json(
+            'instance', 'list', '--config-file', self.conf)
+        self.assertEqual(('create', 'ACTIVE', '{"instance_id": "i"}'), (
+            one['trigger'], one['state'], one['key']))
+
+    def test_no_such_file(self):
+        err = self.refused('replay', '--config-file', self.conf, 'nothing')
+        self.assertIn('nothing cannot be read', err)
+
+
+class TestStorage(CommandCase):
+    """Looking into a storage, and mending what failed."""
+
+    def setUp(self):
+        super().setUp()
+        self.engine = self.useFixture(engine.Engine(
+            test_manager.TRIGGERS, test_manager.PIPELINES,
+            f'sqlite:///{self.folder}/t.sqlite'))
+
+    def fail_one(self):
+        it = self.engine
+        it.add(test_manager.start())
+        it.clock.advance(3600)
+        it.scheduler.run_once()
+        instance_id = it.instance().id
+        it.storage.run(lambda tx: tx.transition(
+            [instance_id], State.READY_TO_EXPIRE, State.EXPIRING,
+            new_owner='w', deadline=it.clock.now(), attempts=5))
+        it.storage.run(lambda tx: tx.transition(
+            [instance_id], State.EXPIRING, State.EXPIRE_ERROR, owner='w',
+            error='Traceback: no disk'))
+        return instance_id
+
+    def json(self, *argv):
+        return self.run_command.json('--config-file', self.conf, *argv)
+
+    def test_a_schema_that_is_not_there(self):
+        self.write('other.conf', f"""
+            [triggerlib]
+            connection = sqlite:///{self.folder}/other.sqlite
+            """)
+        path = f'{self.folder}/other.conf'
+        self.assertIn('triggerlib db upgrade',
+                      self.refused('--config-file', path, 'db', 'check'))
+        self.assertIn('triggerlib db upgrade',
+                      self.refused('--config-file', path, 'status'))
+        self.ok('--config-file', path, 'db', 'upgrade')
+        self.ok('--config-file', path, 'db', 'upgrade')
+        self.ok('--config-file', path, 'db', 'check')
+
+    def test_purge(self):
+        self.engine.add(test_manager.start(),
+                        engine.event('free', 'other', 0))
+        out = self.ok('--config-file', self.conf, 'db', 'purge', '--days',
+                      '1', '--batch', '1')
+        self.assertEqual('1 events were deleted.\n', out)
+        self.assertEqual(['s'], [row['message_id']
+                                 for row in self.json('event', 'list')])
+        self.assertIn('0 or more', self.refused(
+            '--config-file', self.conf, 'db', 'purge', '--days', '-1'))
+
+    def test_reindex(self):
+        it = self.engine
+        it.add(*(engine.event(f'x{n}', 'x', n, host=f'h{n % 2}')
+                 for n in range(10)))
+        lacking = it.storage.run(lambda tx: tx.register_traits(['host']))
+        self.assertEqual({'host'}, lacking)
+        self.ok('--config-file', self.conf, 'db', 'reindex', '--batch', '3')
+        self.assertEqual(
+            set(), it.storage.run(lambda tx: tx.register_traits(['host'])))
+        query = criteria.EventQuery(traits={'host': 'h1'})
+        self.assertEqual(5, len(it.storage.run(
+            lambda tx: list(tx.find_events(query)))))
+
+    def test_events(self):
+        self.engine.add(*(
+            test_manager.start(f's{n}', n, f'i{n}') for n in range(5)))
+        rows = self.json('event', 'list', '--limit', '2', '--newest')
+        self.assertEqual(['s4', 's3'], [row['message_id'] for row in rows])
+        rows = self.json('event', 'list', '--event-type', 'nothing')
+        self.assertEqual([], rows)
+        rows = self.json('event', 'list', '--begin',
+                         engine.at(2).isoformat(), '--end',
+                         engine.at(4).isoformat())
+        self.assertEqual(['s2', 's3'], [row['message_id'] for row in rows])
+        self.assertEqual({
+            'message_id': 's1', 'timestamp':
+                '2026-03-01T12:00:01.000000+00:00',
+            'event_type': 'compute.instance.create.start',
+            'traits': {'instance_id': 'i1'},
+        }, self.json('event', 'show', 's1'))
+        self.assertIn('no event', self.refused(
+            '--config-file', self.conf, 'event', 'show', 'nothing'))
+
+    def test_instances(self):
+        self.engine.add(test_manager.start(), test_manager.end())
+        self.engine.add(test_manager.start('s2', 5, 'j'))
+        rows = self.json('instance', 'list', '--state', 'ACTIVE',
+                         '--trigger', 'create')
+        self.assertEqual([2, 1], [row['events'] for row in rows])
+        row = self.json('instance', 'show', rows[0]['id'].__str__())
+        self.assertEqual(['s', 'e'], [
+            event['message_id'] for event in row['events']])
+        self.assertEqual([1, 1], row['counts'])
+        out = self.ok('--config-file', self.conf, 'instance', 'show',
+                      str(rows[0]['id']))
+        self.assertIn('compute.instance.create.end e', out)
+        self.assertIn('no instance 99', self.refused(
+            '--config-file', self.conf, 'instance', 'show', '99'))
+
+    def test_retry(self):
+        instance_id = str(self.fail_one())
+        row = self.json('instance', 'show', instance_id)
+        self.assertEqual('Traceback: no disk', row['error'])
+        self.ok('--config-file', self.conf, 'instance', 'retry',
+                instance_id)
+        one = self.engine.instance()
+        self.assertEqual((State.READY_TO_EXPIRE, 0),
+                         (one.state, one.attempts))
+        self.assertIn('is READY_TO_EXPIRE', self.refused(
+            '--config-file', self.conf, 'instance', 'retry', instance_id))
+        self.engine.clock.advance(10**9)
+        self.engine.settle()
+        self.assertEqual([], self.engine.instances())
+        self.assertEqual(1, len(self.engine.published()))
+
+    def test_delete(self):
+        instance_id = str(self.fail_one())
+        self.assertIn('no instance 99', self.refused(
+            '--config-file', self.conf, 'instance', 'delete', instance_id,
+            '99'))
+        self.assertEqual(1, len(self.engine.instances()))
+        self.ok('--config-file', self.conf, 'instance', 'delete',
+                instance_id)
+        self.assertEqual([], self.engine.instances())
+        self.assertEqual(1, len(self.json('event', 'list')))
+
+    def test_what_a_worker_holds_is_not_deleted(self):
+        it = self.engine
+        it.add(test_manager.start())
+        it.clock.advance(3600)
+        it.scheduler.run_once()
+        one = it.instance()
+        it.storage.run(lambda tx: tx.transition(
+            [one.id], State.READY_TO_EXPIRE, State.EXPIRING, new_owner='w',
+            deadline=it.clock.now(), attempts=1))
+        self.assertIn('a worker holds it', self.refused(
+            '--config-file', self.conf, 'instance', 'delete', str(one.id)))
+
+    def test_status(self):
+        self.fail_one()
+        self.engine.add(test_manager.start('s2', 5, 'j'))
+        rows = {(row['trigger'], row['what']): row['count']
+                for row in self.json('status')}
+        self.assertEqual(1, rows['create', 'EXPIRE_ERROR'])
+        self.assertEqual(1, rows['create', 'ACTIVE'])
+        self.assertEqual(1, rows['-', 'failed'])
+        self.assertEqual(2, rows['-', 'events stored'])
+        # By the database's clock, 2026-03 is long ago.
+        self.assertEqual(1, rows['-', 'waits to be made ready to expire'])
+
+
+class TestTimex(CommandCase):
+    """Time expressions on the command line."""
+
+    def test_a_time(self):
+        row = self.run_command.json(
+            'timex', '$first@00:00 + 1d', '--at',
+            'first=2026-03-01 10:00', '--timezone', 'Europe/Berlin')
+        self.assertEqual('2026-03-01T23:00:00.000000+00:00',
+                         row['timestamp'])
+
+    def test_a_range(self):
+        row = self.run_command.json(
+            'timex', 'day', '--at', 'timestamp=2026-03-01T10:00Z')
+        self.assertEqual('2026-03-02T00:00:00.000000+00:00', row['end'])
+
+    def test_mistakes(self):
+        self.assertIn('column 8', self.refused('timex', 'first +'))
+        self.assertIn('first', self.refused('timex', 'first + 1h'))
+        self.assertIn('write NAME=TIME', self.refused(
+            'timex', 'first', '--at', 'first'))
+        self.assertIn('not a time', self.refused(
+            'timex', 'first', '--at', 'first=soon'))

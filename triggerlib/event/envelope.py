@@ -124,9 +124,9 @@ def open(notification) -> Notification:
             if sent is None:
                 sent = metadata.get('timestamp')
     event_type = body.get('event_type')
-    if type(message_id) is not str or not 0 < len(message_id) <= ID_LENGTH:
+    if not isinstance(message_id, str) or not 0 < len(message_id) <= ID_LENGTH:
         _refuse(message_id, 'message_id', message_id)
-    if type(event_type) is not str or not 0 < len(event_type) <= ID_LENGTH:
+    if not isinstance(event_type, str) or not 0 < len(event_type) <= ID_LENGTH:
         _refuse(message_id, 'event_type', event_type)
     return Notification(body, message_id, event_type, sent)
 

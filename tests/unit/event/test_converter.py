@@ -137,6 +137,14 @@ class TestForms(ConverterTestCase):
             made.to_event(body)
             self.assertEqual(before, json.dumps(body, default=str), name)
 
+    def test_texts_of_another_class(self):
+        class Text(str):
+            pass
+
+        event = self.converter().to_event({
+            **FLAT, 'message_id': Text('m-1'), 'event_type': Text('x.y')})
+        self.assertEqual(('m-1', 'x.y'), (event.message_id, event.event_type))
+
     def test_raw(self):
         made = self.converter(keep_raw=True)
         self.assertIs(FLAT, made.to_event(FLAT).raw)

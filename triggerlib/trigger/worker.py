@@ -151,7 +151,7 @@ class Worker:
             LOG.warning('Trigger instance %s (%s) was taken from this '
                         'worker: %s', trigger_id, claim.instance.name, error)
             return False
-        except exceptions.StorageBusy as error:
+        except exceptions.StorageError as error:
             self._give_back(trigger_id, owner, ready, held, error)
             return False
         except exceptions.PipelineError as error:

@@ -12,6 +12,8 @@
 
 """Storages: events, instances, journals and dead letters."""
 
+import re
+
 from triggerlib import exceptions
 from triggerlib import opts
 from triggerlib import plugins
@@ -27,6 +29,8 @@ from triggerlib.storage.driver import Transaction
 __all__ = ('DeadLetter', 'Driver', 'Due', 'Instance', 'NewestEvent',
            'StepRecord', 'StepState', 'Transaction', 'get_driver')
 
+_SCHEME = re.compile(r'[A-Za-z][A-Za-z0-9.-]*(\+[A-Za-z0-9_.-]+)?')
+
 
 def get_driver(conf, clock=None) -> Driver:
     """Return the storage driver for the ``connection`` option.
@@ -36,14 +40,16 @@ def get_driver(conf, clock=None) -> Driver:
 
     :param conf: an ``oslo_config.cfg.ConfigOpts``
     :param clock: the clock to go by, in place of the database's
-    :raises PluginError: there is no such driver
+    :raises PluginError: there is no such driver, or the URL cannot be read
     """
     url = conf[opts.GROUP].connection
-    scheme, colon, _ = url.partition(':')
-    if not colon:
+    scheme, separator, _ = url.partition('://')
+    if not separator or not _SCHEME.fullmatch(scheme):
         # The text may be anything, a password too, so it is not shown.
+        known = ', '.join(plugins.names(plugins.STORAGE))
         raise exceptions.PluginError(
-            'the option connection is a URL, such as '
-            'sqlite:////var/lib/triggerlib.sqlite; this one has no scheme')
+            f'the option connection is a URL, such as '
+            f'sqlite:////var/lib/triggerlib.sqlite, and this one has no '
+            f'scheme; storage drivers are: {known}')
     return plugins.load(
         plugins.STORAGE, scheme.partition('+')[0])(conf, url, clock)

@@ -34,29 +34,39 @@ class SQLDriver(driver_module.Driver):
         self._conf = conf
         self._url = url
         self._clock = clock
-        self._engine = None
-        self._pid = None
-        self._lock = None
         self.retries = conf[opts.GROUP].storage_retries
+        #: By process: connections cannot be shared with a child.
+        self._opened = {os.getpid(): self._open()}
+
+    def _open(self):
+        engine = engine_module.create(self._conf, self._url)
+        return engine, engine_module.Turns(engine)
+
+    def _here(self):
+        """Return engine and turns of this process."""
+        pid = os.getpid()
+        opened = self._opened.get(pid)
+        if opened is None:
+            # Of threads that come here at once, one's engine is kept.
+            opened = self._opened.setdefault(pid, self._open())
+            for other in set(self._opened) - {pid}:
+                # The parent still uses its connections.
+                engine, _ = self._opened.pop(other)
+                engine.dispose(close=False)
+        return opened
 
     @property
     def engine(self):
         """The SQLAlchemy engine of this process."""
-        if self._pid != os.getpid():
-            if self._engine is not None:
-                # The connections are the parent's.
-                self._engine.dispose(close=False)
-            self._engine = engine_module.create(self._conf, self._url)
-            self._lock = engine_module.lock_of(self._engine)
-            self._pid = os.getpid()
-        return self._engine
+        return self._here()[0]
 
     @contextlib.contextmanager
     def begin(self, write=True):
         """Begin a unit of work."""
-        engine = self.engine
-        with self._lock, engine_module.errors(), engine.connect() as opened:
-            connection = opened.execution_options(
+        engine, turns = self._here()
+        with (turns.take(write), engine_module.errors(),
+              engine.connect() as connection):
+            connection = connection.execution_options(
                 **{engine_module.WRITE: write})
             with connection.begin():
                 yield transaction_module.SQLTransaction(
@@ -74,5 +84,6 @@ class SQLDriver(driver_module.Driver):
 
     def close(self):
         """Give connections back."""
-        if self._engine is not None and self._pid == os.getpid():
-            self._engine.dispose()
+        opened = self._opened.get(os.getpid())
+        if opened is not None:
+            opened[0].dispose()

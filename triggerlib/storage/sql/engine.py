@@ -27,9 +27,17 @@ from triggerlib import opts
 #: Execution option of a connection whose transaction will write.
 WRITE = 'triggerlib_write'
 
-_SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
-#: Serialization failure, deadlock, and lock not available.
-_SQLSTATES = ('40001', '40P01', '55P03')
+#: SQLITE_BUSY and SQLITE_LOCKED.
+_SQLITE_BUSY = (5, 6)
+#: SQLSTATEs: serialization failure, deadlock, lock not available, too many
+#: connections, and a server that stops, crashed or starts.
+_BUSY_STATES = ('40001', '40P01', '55P03', '53300', '57P01', '57P02',
+                '57P03')
+#: MySQL's: too many connections (1040, 1203), a server that stops, a
+#: connection that was ended by an administrator.
+_BUSY_NUMBERS = (1040, 1203, 1053, 1927)
+_UNDEFINED_TABLE = '42P01'
+_NO_SUCH_TABLE = 1146
 
 
 def create(conf, text) -> sa.Engine:
@@ -37,14 +45,26 @@ def create(conf, text) -> sa.Engine:
 
     :param conf: an ``oslo_config.cfg.ConfigOpts``
     :param text: the ``connection`` option
-    :raises StorageError: the URL cannot be read
+    :raises PluginError: the URL cannot be read, or names a Python driver
+        that is not installed
     """
     try:
         url = sa.make_url(text)
-    except sa.exc.ArgumentError as error:
-        # Its text has the URL, and so a password.
-        raise exceptions.StorageError(
-            'the option connection is not a database URL') from error
+    except (sa.exc.ArgumentError, ValueError):
+        # What they say has parts of the URL, and so maybe of a password.
+        raise exceptions.PluginError(
+            'the option connection is not a database URL; characters like '
+            '@, : and / in a password are written as %40, %3A and %2F'
+        ) from None
+    try:
+        return _create(conf, url)
+    except (ImportError, sa.exc.NoSuchModuleError) as error:
+        raise exceptions.PluginError(
+            f'the option connection asks for {url.drivername}, which is not '
+            f'installed: {error}') from error
+
+
+def _create(conf, url):
     backend = url.get_backend_name()
     if backend == 'sqlite':
         return _sqlite(conf, url)
@@ -108,16 +128,42 @@ def _sqlite(conf, url):
     return engine
 
 
-def lock_of(engine):
-    """Return a lock that orders the transactions of this process.
+class Turns:
+    """Orders the transactions of this process, where that is needed.
 
     SQLite has one writer at a time, and those that wait look again at
-    growing intervals: in one process a lock is fairer. Other backends need
-    none.
+    growing intervals: in one process a lock is fairer. A database in memory
+    has one connection, so that readers take turns as well. Other backends
+    need no lock.
+
+    :param engine: a SQLAlchemy engine
     """
-    if engine.dialect.name == 'sqlite':
-        return threading.RLock()
-    return contextlib.nullcontext()
+
+    def __init__(self, engine):
+        on_sqlite = engine.dialect.name == 'sqlite'
+        self._lock = threading.Lock() if on_sqlite else None
+        self._reads = isinstance(engine.pool, pool.StaticPool)
+        self._holder = None
+
+    @contextlib.contextmanager
+    def take(self, write):
+        """Wait for a turn, and keep it.
+
+        :raises StorageError: this thread has one already
+        """
+        if self._lock is None or not (write or self._reads):
+            yield
+            return
+        if self._holder == threading.get_ident():
+            raise exceptions.StorageError(
+                'this thread has begun a unit of work already, and would '
+                'wait for itself')
+        with self._lock:
+            self._holder = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._holder = None
 
 
 @contextlib.contextmanager
@@ -129,29 +175,56 @@ def errors():
     """
     try:
         yield
-    except (db_exc.DBDeadlock, db_exc.DBConnectionError,
-            db_exc.DBDuplicateEntry) as error:
-        # A duplicate is another transaction that was faster: what it stored
-        # is found when this one is run again.
-        raise exceptions.StorageBusy(_text(error)) from error
-    except sa.exc.TimeoutError as error:
-        raise exceptions.StorageBusy(_text(error)) from error
     except (db_exc.DBError, sa.exc.DBAPIError) as error:
-        if _is_busy(error):
-            raise exceptions.StorageBusy(_text(error)) from error
-        raise exceptions.StorageError(_text(error)) from error
+        raise _meaning(error)(_text(error)) from error
+    except sa.exc.TimeoutError as error:
+        # No connection of the pool's came free.
+        raise exceptions.StorageBusy(_text(error)) from error
 
 
-def _is_busy(error):
+def _meaning(error):
+    """Return the class of the package's error for a database's."""
+    if isinstance(error, (db_exc.DBDeadlock, db_exc.DBConnectionError)):
+        return exceptions.StorageBusy
+    if isinstance(error, db_exc.DBDuplicateEntry):
+        # Another transaction was faster with this event: it is found when
+        # this one is run again.
+        return (exceptions.StorageBusy
+                if any('message_id' in one for one in error.columns)
+                else exceptions.StorageError)
+    if isinstance(error, db_exc.DBNonExistentTable):
+        return _no_table
+    if isinstance(error, db_exc.DBNonExistentDatabase):
+        return exceptions.StorageError
     if isinstance(error, db_exc.DBError):
         error = error.inner_exception
     if getattr(error, 'connection_invalidated', False):
-        return True
-    original = getattr(error, 'orig', None)
+        return exceptions.StorageBusy
+    return _meaning_of_code(error, getattr(error, 'orig', None))
+
+
+def _meaning_of_code(error, original):
+    """Tell apart what oslo.db does not, by the databases' codes."""
     code = getattr(original, 'sqlite_errorcode', None)
     if code is not None:
-        return code & 0xff in (_SQLITE_BUSY, _SQLITE_LOCKED)
-    return getattr(original, 'sqlstate', None) in _SQLSTATES
+        return (exceptions.StorageBusy if code & 0xff in _SQLITE_BUSY
+                else exceptions.StorageError)
+    state = getattr(original, 'sqlstate', None)
+    number = original.args[0] if getattr(original, 'args', ()) else None
+    if state == _UNDEFINED_TABLE or number == _NO_SUCH_TABLE:
+        return _no_table
+    if state in _BUSY_STATES or number in _BUSY_NUMBERS:
+        return exceptions.StorageBusy
+    if (state is None and isinstance(number, str)
+            and isinstance(error, sa.exc.OperationalError)):
+        # psycopg knows no code where there is no connection.
+        return exceptions.StorageBusy
+    return exceptions.StorageError
+
+
+def _no_table(text):
+    return exceptions.SchemaError(
+        f'{text}; if the schema was never made, run "triggerlib db upgrade"')
 
 
 def _text(error):

@@ -35,7 +35,7 @@ class Exact(sa.types.TypeDecorator):
 
     def load_dialect_impl(self, dialect):
         """Return the type on a backend."""
-        if dialect.name == 'mysql' or dialect.name == 'mariadb':
+        if dialect.name in ('mysql', 'mariadb'):
             return dialect.type_descriptor(
                 mysql.VARBINARY(self.impl.length * 4))
         if dialect.name == 'postgresql':
@@ -83,7 +83,8 @@ event = sa.Table(
     sa.Column('traits', long_text(), nullable=False),
     sa.UniqueConstraint('message_id', name='uq_event_message_id'),
     sa.Index('ix_event_timestamp', 'timestamp', 'message_id'),
-    sa.Index('ix_event_type_timestamp', 'event_type', 'timestamp'),
+    sa.Index('ix_event_type_timestamp', 'event_type', 'timestamp',
+             'message_id'),
     **_OPTIONS)
 
 event_trait = sa.Table(
@@ -98,12 +99,13 @@ event_trait = sa.Table(
              'event_id'),
     **_OPTIONS)
 
-# Which traits are in the trait index. The row of the empty name is always
-# there, to be locked.
+# Which traits are in the trait index: of all events where indexed_to is NULL,
+# else of those with an id up to that, and of those stored since the trait was
+# registered. The row of the empty name is always there, to be locked.
 indexed_trait = sa.Table(
     'indexed_trait', metadata,
     sa.Column('name', Exact(NAME_LENGTH), primary_key=True),
-    sa.Column('complete', sa.Boolean, nullable=False),
+    sa.Column('indexed_to', sa.BigInteger),
     **_OPTIONS)
 
 instance = sa.Table(
@@ -121,7 +123,7 @@ instance = sa.Table(
     sa.Column('counts', sa.Text, nullable=False),
     sa.Column('event_count', sa.BigInteger, nullable=False),
     sa.Column('version', sa.BigInteger, nullable=False),
-    sa.Column('owner', sa.String(64)),
+    sa.Column('owner', Exact(NAME_LENGTH)),
     sa.Column('deadline', sa.BigInteger),
     sa.Column('not_before', sa.BigInteger),
     sa.Column('attempts', sa.Integer, nullable=False),
@@ -132,7 +134,7 @@ instance = sa.Table(
     sa.Index('ix_trigger_instance_active', 'state', 'fire_timestamp',
              'expire_timestamp'),
     sa.Index('ix_trigger_instance_deadline', 'state', 'deadline'),
-    **_OPTIONS)
+    sqlite_autoincrement=True, **_OPTIONS)
 
 instance_event = sa.Table(
     'instance_event', metadata,
@@ -169,4 +171,4 @@ dead_letter = sa.Table(
     sa.Column('reason', long_text(), nullable=False),
     sa.Column('body', long_text(), nullable=False),
     sa.Column('created_at', sa.BigInteger, nullable=False),
-    **_OPTIONS)
+    sqlite_autoincrement=True, **_OPTIONS)

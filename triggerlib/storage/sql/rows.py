@@ -115,7 +115,8 @@ def index_value(value) -> str:
     elif isinstance(value, str):
         text = 's' + json.dumps(value)
     elif isinstance(value, float):
-        text = f'f{value!r}'
+        # Zero and minus zero are equal.
+        text = f'f{value + 0.0!r}'
     else:
         text = f'i{value}'
     return text[:models.VALUE_LENGTH]

@@ -24,6 +24,11 @@ from triggerlib import exceptions
 
 #: Names the lock that keeps two upgrades apart; any number will do.
 _LOCK = 7134268
+#: Seconds to wait for another upgrade on MySQL.
+_PATIENCE = 600
+#: Where the revision stands: not in alembic's usual table, which other
+#: services in the same database may have.
+VERSION_TABLE = 'triggerlib_version'
 
 
 def configuration(connection=None):
@@ -45,6 +50,9 @@ def upgrade(engine, revision='head') -> None:
     wait for it.
     """
     with engine.connect() as connection, _alone(connection):
+        current = _current(connection)
+        if current is not None and current not in _known():
+            raise _too_new(current)
         command.upgrade(configuration(connection), revision)
 
 
@@ -59,25 +67,39 @@ def check(engine) -> None:
 
     :raises SchemaError: it says what to do
     """
-    scripts = script.ScriptDirectory.from_config(configuration())
-    head = scripts.get_current_head()
+    head, *_ = known = _known()
     with engine.connect() as connection:
-        current = migration.MigrationContext.configure(
-            connection).get_current_revision()
+        current = _current(connection)
     if current == head:
         return
-    known = {one.revision for one in scripts.walk_revisions()}
     if current is None:
         raise exceptions.SchemaError(
             'the database has no schema yet; run "triggerlib db upgrade"')
-    if current in known:
-        raise exceptions.SchemaError(
-            f'the schema of the database is at revision {current}, and this '
-            f'release needs {head}; run "triggerlib db upgrade"')
+    if current not in known:
+        raise _too_new(current)
     raise exceptions.SchemaError(
-        f'the schema of the database is at revision {current}, which this '
-        f'release does not know; a newer release of triggerlib made it, so '
-        f'use that')
+        f'the schema of the database is at revision {current}, and this '
+        f'release needs {head}; run "triggerlib db upgrade"')
+
+
+def _known():
+    """Return the revisions that this release knows, newest first."""
+    scripts = script.ScriptDirectory.from_config(configuration())
+    return [one.revision for one in scripts.walk_revisions()]
+
+
+def _current(connection):
+    """Return the revision of a database, None where it has no schema."""
+    return migration.MigrationContext.configure(
+        connection, opts={'version_table': VERSION_TABLE}
+    ).get_current_revision()
+
+
+def _too_new(revision):
+    return exceptions.SchemaError(
+        f'the schema of the database is at revision {revision}, which this '
+        f'release does not know: a newer release of triggerlib made it; '
+        f'upgrade triggerlib')
 
 
 @contextlib.contextmanager
@@ -92,15 +114,22 @@ def _alone(connection):
             yield
     elif name in ('mysql', 'mariadb'):
         # Each statement of the schema is committed by itself there.
-        connection.execute(sa.text('SELECT GET_LOCK(:lock, 600)'),
-                           {'lock': f'triggerlib-{_LOCK}'})
+        # Of this database: the lock's name is the server's.
+        lock = {'lock': f'triggerlib-{_LOCK}', 'patience': _PATIENCE}
+        got = connection.execute(sa.text(
+            "SELECT GET_LOCK(CONCAT(:lock, '-', MD5(DATABASE())), "
+            ":patience)"), lock).scalar_one()
         connection.commit()
+        if got != 1:
+            raise exceptions.StorageBusy(
+                f'another upgrade of the schema has run for {_PATIENCE} s')
         try:
             with connection.begin():
                 yield
         finally:
-            connection.execute(sa.text('SELECT RELEASE_LOCK(:lock)'),
-                               {'lock': f'triggerlib-{_LOCK}'})
+            connection.execute(sa.text(
+                "SELECT RELEASE_LOCK(CONCAT(:lock, '-', "
+                "MD5(DATABASE())))"), {'lock': lock['lock']})
             connection.commit()
     else:
         with connection.begin():

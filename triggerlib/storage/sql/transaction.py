@@ -44,6 +44,10 @@ _letter = models.dead_letter
 _CHUNK = 5000
 #: Events read at once by :meth:`SQLTransaction.find_events`.
 _PAGE = 500
+#: How often :meth:`SQLTransaction.lock_active` looks for a new instance.
+_ROUNDS = 10
+#: Traits of this many characters and more may be too much for MySQL.
+_LARGE = 250_000
 
 _READY = [str(state) for state in state_module.READY]
 _LEASED = [str(state) for state in state_module.LEASED]
@@ -131,6 +135,7 @@ class SQLTransaction(driver_module.Transaction):
                 raise exceptions.EventError(
                     message_id, f'its traits cannot be stored: {error}'
                 ) from error
+        self._check_size(new_rows)
         stored = self._insert_events(new_rows)
         self._event_ids.update(stored)
         flags = [False] * len(events)
@@ -139,6 +144,25 @@ class SQLTransaction(driver_module.Transaction):
         self._index([events[first[message_id]] for message_id in stored],
                     indexed)
         return flags
+
+    def _check_size(self, new_rows):
+        """Refuse events that do not fit into a packet of the server's."""
+        large = [row for row in new_rows if len(row['traits']) >= _LARGE]
+        if not large or self._dialect not in ('mysql', 'mariadb'):
+            return
+        packet = self._connection.exec_driver_sql(
+            'SELECT @@max_allowed_packet').scalar_one()
+        for row in large:
+            traits = row['traits']
+            # In a statement some characters take two, and the rest of the
+            # row needs room too.
+            size = (len(traits) + traits.count('"') + traits.count('\\')
+                    + traits.count("'") + 16 * 1024)
+            if size > packet:
+                raise exceptions.EventError(
+                    row['message_id'],
+                    f'its traits take {size} bytes and the server takes '
+                    f'{packet}; raise its max_allowed_packet')
 
     def _insert_events(self, new_rows):
         """Insert events that are not there, and return their ids."""
@@ -164,6 +188,17 @@ class SQLTransaction(driver_module.Transaction):
         return {'sqlite': sqlite, 'postgresql': postgresql}[
             self._dialect].insert(table)
 
+    def _insert_missing(self, table, column, new_rows):
+        """Insert those rows whose column has a new value."""
+        if self._skips_duplicates:
+            statement = self._insert(table).on_conflict_do_nothing(
+                index_elements=[column])
+        else:
+            # INSERT IGNORE would let wrong values pass, too.
+            statement = mysql.insert(table).on_duplicate_key_update(
+                {column.name: column})
+        self._execute(statement, new_rows)
+
     def _ids_of(self, message_ids):
         found = {}
         for chunk in self._chunks(message_ids):
@@ -186,21 +221,27 @@ class SQLTransaction(driver_module.Transaction):
 
     def _indexed_names(self, lock=False, complete=False):
         # Whoever registers a trait waits for the batches that do not know
-        # of it yet: by the lock on these rows, or on PostgreSQL by that
-        # which every query has on its table.
+        # of it yet. On PostgreSQL they lock the table, as a lock on a row
+        # would be a write; who only reads is in nobody's way.
         statement = sa.select(_indexed.c.name)
         if complete:
-            statement = statement.where(_indexed.c.complete)
-        if lock and self._dialect in ('mysql', 'mariadb'):
+            statement = statement.where(_indexed.c.indexed_to.is_(None))
+        if lock and self._dialect == 'postgresql':
+            self._connection.exec_driver_sql(
+                'LOCK TABLE indexed_trait IN ROW SHARE MODE')
+        elif lock and self._dialect in ('mysql', 'mariadb'):
             statement = statement.with_for_update(read=True)
         return frozenset(self._execute(statement).scalars()) - {''}
 
     def register_traits(self, names):
-        missing = set(names) - self._indexed_names()
+        wanted = frozenset(names)
+        for name in wanted:
+            _check_name(name)
+        missing = wanted - self._indexed_names()
         if missing:
             if self._dialect == 'postgresql':
-                self._execute(sa.text(
-                    'LOCK TABLE indexed_trait IN ACCESS EXCLUSIVE MODE'))
+                self._connection.exec_driver_sql(
+                    'LOCK TABLE indexed_trait IN EXCLUSIVE MODE')
             else:
                 self._execute(sa.select(_indexed.c.name).where(
                     _indexed.c.name == '').with_for_update()).all()
@@ -209,17 +250,26 @@ class SQLTransaction(driver_module.Transaction):
             empty = self._execute(
                 sa.select(_event.c.id).limit(1)).first() is None
             self._execute(_indexed.insert(), [
-                {'name': name, 'complete': empty}
+                {'name': name, 'indexed_to': None if empty else 0}
                 for name in sorted(missing)])
         return self._indexed_names() - self._indexed_names(complete=True)
 
     def index_events(self, after, limit):
+        # A trait that was registered while a backfill was on its way is
+        # behind it, and waits for one that begins at its place.
+        names = self._execute(sa.select(_indexed.c.name).where(
+            _indexed.c.name != '', sa.or_(
+                _indexed.c.indexed_to.is_(None),
+                _indexed.c.indexed_to >= after))).scalars().all()
+        progress = _indexed.update().where(
+            _indexed.c.name.in_(names), _indexed.c.indexed_to >= after)
+        # Locked, so that a purge does not take them away meanwhile.
         found = self._execute(
             sa.select(_event.c.id, *rows.EVENT).where(
                 _event.c.id > after).order_by(_event.c.id).limit(limit)
-        ).all()
+            .with_for_update(key_share=True)).all()
         if not found:
-            self._execute(_indexed.update().values(complete=True))
+            self._execute(progress.values(indexed_to=None))
             return None
         events = []
         for row_id, *row in found:
@@ -228,8 +278,11 @@ class SQLTransaction(driver_module.Transaction):
             events.append(event)
         for chunk in self._chunks(row[0] for row in found):
             self._execute(_trait.delete().where(
-                _trait.c.event_id.in_(chunk)))
-        self._index(events, self._indexed_names())
+                _trait.c.event_id.in_(chunk), _trait.c.name.in_(names)))
+        self._index(events, frozenset(names))
+        self._execute(progress.where(
+            _indexed.c.indexed_to < found[-1][0]).values(
+                indexed_to=found[-1][0]))
         return found[-1][0]
 
     def newest_event(self):
@@ -266,8 +319,12 @@ class SQLTransaction(driver_module.Transaction):
             if last is not None:
                 bound = sa.tuple_(*last, types=[
                     _event.c.timestamp.type, _event.c.message_id.type])
-                page = page.where(
-                    key < bound if newest_first else key > bound)
+                # The timestamp alone is for MySQL, which does not look up
+                # a pair in an index.
+                page = page.where(*(
+                    (key < bound, _event.c.timestamp <= last[0])
+                    if newest_first else
+                    (key > bound, _event.c.timestamp >= last[0])))
             found = self._execute(page).all()
             for row in found:
                 yield rows.to_event(*row)
@@ -276,18 +333,19 @@ class SQLTransaction(driver_module.Transaction):
             last = found[-1].timestamp, found[-1].message_id
 
     def _narrowed(self, query):
-        statement = sa.select(*rows.EVENT)
+        def in_time(column):
+            if query.begin is not None:
+                yield column >= rows.micros(query.begin)
+            if query.end is not None:
+                end = rows.micros(query.end)
+                yield column <= end if query.begin == query.end else (
+                    column < end)
+
+        statement = sa.select(*rows.EVENT).where(
+            *in_time(_event.c.timestamp))
         if query.event_types is not None:
             statement = statement.where(
                 _event.c.event_type.in_(query.event_types))
-        if query.begin is not None:
-            statement = statement.where(
-                _event.c.timestamp >= rows.micros(query.begin))
-        if query.end is not None:
-            end = rows.micros(query.end)
-            statement = statement.where(
-                _event.c.timestamp <= end if query.begin == query.end
-                else _event.c.timestamp < end)
         usable = (self._indexed_names(complete=True)
                   if query.traits else frozenset())
         for number, name in enumerate(sorted(usable & set(query.traits))):
@@ -297,21 +355,25 @@ class SQLTransaction(driver_module.Transaction):
             alias = _trait.alias(f'trait{number}')
             statement = statement.where(_event.c.id.in_(
                 sa.select(alias.c.event_id).where(
-                    alias.c.name == name,
+                    *in_time(alias.c.timestamp), alias.c.name == name,
                     alias.c.value.in_(
                         sorted({rows.index_value(one)
                                 for one in wanted})))))
         return statement
 
     def purge_events(self, before, limit):
+        unheld = ~sa.exists().where(_held.c.event_id == _event.c.id)
         ids = self._execute(
             sa.select(_event.c.id).where(
-                _event.c.timestamp < rows.micros(before),
-                ~sa.exists().where(_held.c.event_id == _event.c.id))
-            .order_by(_event.c.timestamp).limit(limit)).scalars().all()
+                _event.c.timestamp < rows.micros(before), unheld)
+            .order_by(_event.c.timestamp).limit(limit).with_for_update(
+                skip_locked=True, of=_event)).scalars().all()
+        gone = 0
         for chunk in self._chunks(ids):
-            self._execute(_event.delete().where(_event.c.id.in_(chunk)))
-        return len(ids)
+            # One may have come to be held before it was locked.
+            gone += self._execute(_event.delete().where(
+                _event.c.id.in_(chunk), unheld)).rowcount
+        return gone
 
     # Instances
 
@@ -320,23 +382,25 @@ class SQLTransaction(driver_module.Transaction):
         wanted = {one.active_key: one for one in templates
                   if one.active_key is not None}
         missing = sorted(wanted)
-        while missing:
-            found.update(self._lock_keys(missing))
-            missing = [key for key in missing if key not in found]
+        for _ in range(_ROUNDS):
+            if missing:
+                found.update(self._lock_keys(missing))
+                missing = [key for key in missing if key not in found]
             if not missing:
                 break
             now = self._micros()
-            new_rows = [rows.of_template(wanted[key], now)
-                        for key in missing]
-            if self._skips_duplicates:
-                self._execute(
-                    self._insert(_instance).on_conflict_do_nothing(
-                        index_elements=[_instance.c.active_key]), new_rows)
-            else:
-                self._execute(_instance.insert(), new_rows)
+            self._insert_missing(
+                _instance, _instance.c.active_key,
+                [rows.of_template(wanted[key], now) for key in missing])
             # Another transaction may have stored one first, and a scheduler
             # may have taken that away again: then the key is free.
-        return [self._store(template) if template.active_key is None
+        else:
+            raise exceptions.StorageBusy(
+                f'the ACTIVE instances of {len(missing)} keys come and go '
+                f'faster than they can be locked')
+        keyless = iter(self._store(
+            [one for one in templates if one.active_key is None]))
+        return [next(keyless) if template.active_key is None
                 else found[template.active_key] for template in templates]
 
     def _lock_keys(self, keys):
@@ -350,12 +414,21 @@ class SQLTransaction(driver_module.Transaction):
                 found[instance.active_key] = instance
         return found
 
-    def _store(self, template):
-        result = self._execute(_instance.insert(), rows.of_template(
-            template, self._micros()))
-        row_id, = result.inserted_primary_key
-        found, = self.get_instances([row_id])
-        return found
+    def _store(self, templates):
+        if not templates:
+            return []
+        now = self._micros()
+        new_rows = [rows.of_template(one, now) for one in templates]
+        if (self._connection.dialect
+                .insert_executemany_returning_sort_by_parameter_order):
+            ids = self._execute(_instance.insert().returning(
+                _instance.c.id, sort_by_parameter_order=True),
+                new_rows).scalars().all()
+        else:
+            ids = [self._execute(_instance.insert(), row)
+                   .inserted_primary_key[0] for row in new_rows]
+        found = {one.id: one for one in self.get_instances(ids)}
+        return [found[row_id] for row_id in ids]
 
     def collect(self, instances, message_ids):
         now = self._micros()
@@ -416,7 +489,8 @@ class SQLTransaction(driver_module.Transaction):
         conditions, column = _DUE[what]
         statement = sa.select(*rows.INSTANCE).where(
             *conditions, column <= rows.micros(moment)).order_by(
-                column).limit(limit).with_for_update(skip_locked=True)
+                column, _instance.c.id).limit(limit).with_for_update(
+                    skip_locked=True)
         return [rows.to_instance(row) for row in self._execute(statement)]
 
     def backlog(self, what, moment):
@@ -503,7 +577,8 @@ class SQLTransaction(driver_module.Transaction):
             for row in self._execute(
                 sa.select(*[column for column in _journal.c
                             if column is not _journal.c.instance_id]).where(
-                    _journal.c.instance_id == instance_id))}
+                    _journal.c.instance_id == instance_id).order_by(
+                        _journal.c.position))}
 
     def save_step(self, instance_id, record):
         values = {
@@ -577,6 +652,20 @@ class SQLTransaction(driver_module.Transaction):
             sa.select(sa.func.count()).select_from(_letter)).scalar_one()
 
 
+def _check_name(name):
+    """Refuse a trait's name that the trait index cannot hold."""
+    try:
+        fits = 0 < len(name) <= models.NAME_LENGTH and b'\0' not in (
+            name.encode())
+    except UnicodeEncodeError:
+        fits = False
+    if not fits:
+        raise exceptions.StorageError(
+            f'the trait {name!r} cannot be indexed: its name is not a text '
+            f'of 1 to {models.NAME_LENGTH} characters')
+
+
+#: What was collected, written to one instance.
 _COLLECT = _instance.update().where(
     _instance.c.id == sa.bindparam('row_id')).values(
         fingerprint=sa.bindparam('new_fingerprint'),

@@ -15,10 +15,11 @@
 from alembic import context
 
 from triggerlib.storage.sql import models
+from triggerlib.storage.sql import schema
 
 context.configure(
     connection=context.config.attributes['connection'],
-    target_metadata=models.metadata)
+    target_metadata=models.metadata, version_table=schema.VERSION_TABLE)
 
 with context.begin_transaction():
     context.run_migrations()

@@ -45,7 +45,7 @@ def upgrade():
         ['timestamp', 'message_id'])
     op.create_index(
         'ix_event_type_timestamp', 'event',
-        ['event_type', 'timestamp'])
+        ['event_type', 'timestamp', 'message_id'])
     op.create_table(
         'event_trait',
         sa.Column('event_id', models.row_id(), sa.ForeignKey(
@@ -61,7 +61,7 @@ def upgrade():
     op.create_table(
         'indexed_trait',
         sa.Column('name', models.Exact(255), primary_key=True),
-        sa.Column('complete', sa.Boolean, nullable=False),
+        sa.Column('indexed_to', sa.BigInteger),
         **_OPTIONS)
     op.create_table(
         'trigger_instance',
@@ -78,7 +78,7 @@ def upgrade():
         sa.Column('counts', sa.Text, nullable=False),
         sa.Column('event_count', sa.BigInteger, nullable=False),
         sa.Column('version', sa.BigInteger, nullable=False),
-        sa.Column('owner', sa.String(64)),
+        sa.Column('owner', models.Exact(255)),
         sa.Column('deadline', sa.BigInteger),
         sa.Column('not_before', sa.BigInteger),
         sa.Column('attempts', sa.Integer, nullable=False),
@@ -87,7 +87,7 @@ def upgrade():
         sa.Column('updated_at', sa.BigInteger, nullable=False),
         sa.UniqueConstraint('active_key',
                             name='uq_trigger_instance_active_key'),
-        **_OPTIONS)
+        sqlite_autoincrement=True, **_OPTIONS)
     op.create_index(
         'ix_trigger_instance_active', 'trigger_instance',
         ['state', 'fire_timestamp', 'expire_timestamp'])
@@ -129,8 +129,10 @@ def upgrade():
         sa.Column('reason', models.long_text(), nullable=False),
         sa.Column('body', models.long_text(), nullable=False),
         sa.Column('created_at', sa.BigInteger, nullable=False),
-        **_OPTIONS)
-    op.bulk_insert(models.indexed_trait, [{'name': '', 'complete': True}])
+        sqlite_autoincrement=True, **_OPTIONS)
+    op.bulk_insert(
+        sa.table('indexed_trait', sa.column('name', models.Exact(255))),
+        [{'name': ''}])
 
 
 def downgrade():

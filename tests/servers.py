@@ -16,11 +16,15 @@ Each has an environment variable with a default on the loopback. Without the
 server the test is skipped, or fails where TRIGGERLIB_REQUIRE_SERVERS is set.
 """
 
+import fcntl
 import os
-import socket
+import tempfile
 import uuid
 
+import kombu
 import sqlalchemy as sa
+
+from triggerlib.messaging import rpc
 
 POSTGRESQL = os.environ.get(
     'TRIGGERLIB_TEST_POSTGRESQL',
@@ -47,12 +51,25 @@ def mysql_url(test):
 
 
 def rabbitmq_url(test):
-    """Return the transport URL of RabbitMQ."""
+    """Return the transport URL of RabbitMQ, for one test at a time.
+
+    The queue of rpc has one name whoever uses it, so tests in several
+    processes would take each other's casts. Each waits for the one before
+    it, and finds no casts that it left.
+    """
     url = sa.make_url(RABBITMQ)
+    lock = open(os.path.join(tempfile.gettempdir(),
+                             'triggerlib-tests-rabbitmq.lock'), 'w')
+    test.addCleanup(lock.close)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    broker = kombu.Connection(
+        url.set(drivername='amqp').render_as_string(hide_password=False),
+        connect_timeout=5)
     try:
-        socket.create_connection(
-            (url.host, url.port or 5672), timeout=5).close()
-    except OSError as error:
+        with broker:
+            broker.connect()
+            broker.default_channel.queue_delete(rpc.TOPIC)
+    except broker.connection_errors as error:
         _missing(test, 'RabbitMQ', error)
     return RABBITMQ
 

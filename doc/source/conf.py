@@ -22,8 +22,9 @@ sys.path.insert(0, os.path.abspath('ext'))
 project = 'triggerlib'
 author = 'triggerlib developers'
 copyright = 'triggerlib developers'
-release = pbr.version.VersionInfo('triggerlib').version_string()
-version = release
+_version = pbr.version.VersionInfo('triggerlib')
+version = _version.version_string()
+release = _version.release_string()
 
 extensions = [
     'sphinx.ext.autodoc',

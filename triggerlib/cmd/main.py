@@ -32,7 +32,7 @@ class TriggerlibApp(app.App):
     def __init__(self, **streams):
         super().__init__(
             description='Triggers over OpenStack notifications.',
-            version=pbr.version.VersionInfo('triggerlib').version_string(),
+            version=pbr.version.VersionInfo('triggerlib').release_string(),
             command_manager=commandmanager.CommandManager(NAMESPACE),
             deferred_help=True, **streams)
 

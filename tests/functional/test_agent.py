@@ -1,0 +1,237 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The agent: everything at once in one process, and as a service."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import uuid
+
+import fixtures
+import oslo_messaging
+
+from triggerlib.cmd import agent as agent_module
+from triggerlib.cmd import config
+from triggerlib import exceptions
+from triggerlib import storage
+from triggerlib import transport
+
+from tests import base
+from tests import servers
+
+#: Seconds after which something that should have happened has not.
+PATIENCE = 60
+
+EVENTS = """
+    - event_type: compute.instance.*
+      traits: {instance_id: {fields: payload.instance_id}}
+    """
+
+TRIGGERS = """
+    - name: create
+      distinguished_by: [instance_id]
+      expiration: first + 100y
+      match_criteria: [{event_type: compute.instance.create.*}]
+      fire_criteria:
+        - event_type: compute.instance.create.start
+        - event_type: compute.instance.create.end
+      fire_pipeline: fired
+    """
+
+PIPELINES = """
+    sinks:
+      - name: fired
+        transformers:
+          - name: aggregate
+            parameters:
+              event_type: test.fired
+              traits: {server: {key: instance_id}, events: count}
+        publishers: ['file://$folder/fired.jsonl']
+    """
+
+
+class AgentCase(base.TestCase):
+    """A folder with all that an agent needs."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.useFixture(fixtures.TempDir()).path
+        self.pause = threading.Event()
+        self.topic = f'test-{uuid.uuid4().hex}'
+        self.path = f'{self.folder}/triggerlib.conf'
+        for name, text in (('events.yaml', EVENTS),
+                           ('triggers.yaml', TRIGGERS),
+                           ('pipelines.yaml', PIPELINES)):
+            self.write(name, text)
+
+    def write(self, name, text):
+        with open(f'{self.folder}/{name}', 'w', encoding='utf-8') as stream:
+            stream.write(textwrap.dedent(text).replace(
+                '$folder', self.folder))
+
+    def configure(self, transport_url='', upgrade=True):
+        line = f'transport_url = {transport_url}' if transport_url else ''
+        self.write('triggerlib.conf', f"""
+            [DEFAULT]
+            control_exchange = {self.topic}
+            {line}
+            [triggerlib]
+            connection = sqlite:///{self.folder}/t.sqlite
+            event_definitions_cfg_file = events.yaml
+            trigger_definitions_cfg_file = triggers.yaml
+            event_pipeline_cfg_file = pipelines.yaml
+            notification_topics = {self.topic}
+            batch_timeout = 0.05
+            scheduler_interval = 0.05
+            """)
+        self.conf = config.load([self.path])
+        if upgrade:
+            driver = storage.get_driver(self.conf)
+            driver.upgrade()
+            driver.close()
+
+    def notify(self, *servers_):
+        notifier = oslo_messaging.Notifier(
+            transport.get_notification_transport(self.conf), 'compute.h',
+            driver='messagingv2', topics=[self.topic])
+        for server in servers_:
+            for kind in ('end', 'start'):
+                notifier.info({}, f'compute.instance.create.{kind}',
+                              {'instance_id': server})
+
+    def wait_for(self, *servers_):
+        path = f'{self.folder}/fired.jsonl'
+        for _ in range(PATIENCE * 10):
+            if os.path.exists(path):
+                with open(path, encoding='utf-8') as stream:
+                    found = [json.loads(line)['traits'] for line in stream]
+                if len(found) >= len(servers_):
+                    self.assertEqual(
+                        [{'server': one, 'events': 2}
+                         for one in sorted(servers_)],
+                        sorted(found, key=lambda one: one['server']))
+                    return
+            self.pause.wait(0.1)
+        self.fail(f'{servers_} have not fired')
+
+
+class TestInProcess(AgentCase):
+    """All parts in this process, over the transport in it."""
+
+    def setUp(self):
+        super().setUp()
+        self.configure()
+
+    def start(self):
+        conf = config.load([self.path])
+        agent = agent_module.Agent(conf)
+        thread = threading.Thread(target=agent.run)
+        thread.start()
+
+        def stop():
+            agent.stop()
+            thread.join(PATIENCE)
+            self.assertFalse(thread.is_alive())
+        self.addCleanup(stop)
+        return agent
+
+    def test_notifications_go_through_everything(self):
+        self.start()
+        self.notify('a', 'b', 'c')
+        self.wait_for('a', 'b', 'c')
+
+    def test_files_are_loaded_again_all_or_nothing(self):
+        agent = self.start()
+        self.notify('a')
+        self.wait_for('a')
+        before = agent._catalog.current
+        self.write('triggers.yaml', '- name: broken\n')
+        agent.reload()
+        for _ in range(PATIENCE * 10):
+            if 'stays in force' in self.logger.output:
+                break
+            self.pause.wait(0.1)
+        self.assertIn('stays in force', self.logger.output)
+        self.assertIn('triggers.yaml', self.logger.output)
+        self.assertIs(before, agent._catalog.current)
+        self.notify('b')
+        self.wait_for('a', 'b')
+        self.write('triggers.yaml', TRIGGERS.replace('name: create',
+                                                     'name: other'))
+        agent.reload()
+        for _ in range(PATIENCE * 10):
+            if agent._catalog.current is not before:
+                break
+            self.pause.wait(0.1)
+        self.assertIsNotNone(
+            agent._catalog.current.definitions.get('other'))
+
+    def test_mistakes_end_the_start(self):
+        self.write('triggers.yaml', '- name: broken\n')
+        self.assertRaises(exceptions.DefinitionError, agent_module.Agent,
+                          self.conf)
+
+
+class TestService(AgentCase):
+    """A process of its own, over RabbitMQ."""
+
+    def start(self, *parts):
+        log = open(f'{self.folder}/agent.log', 'ab')
+        self.addCleanup(log.close)
+        agent = subprocess.Popen(
+            [sys.executable, '-m', 'triggerlib.cmd.agent', '--config-file',
+             self.path, *parts], stdout=log, stderr=log)
+
+        def end():
+            if agent.poll() is None:
+                agent.kill()
+            agent.wait()
+        self.addCleanup(end)
+        return agent
+
+    def log(self):
+        with open(f'{self.folder}/agent.log', encoding='utf-8') as stream:
+            return stream.read()
+
+    def test_three_agents_with_one_part_each(self):
+        self.configure(servers.rabbitmq_url(self))
+        agents = [self.start(f'--{part}') for part in agent_module.PARTS]
+        for _ in range(PATIENCE * 10):
+            if self.log().count('The agent is working') == 3:
+                break
+            self.pause.wait(0.1)
+        self.notify('a', 'b', 'c')
+        self.wait_for('a', 'b', 'c')
+        for agent in agents:
+            agent.send_signal(signal.SIGTERM)
+        self.assertEqual([0, 0, 0],
+                         [agent.wait(PATIENCE) for agent in agents])
+        self.assertNotIn('Traceback', self.log())
+
+    def test_no_schema(self):
+        self.configure(upgrade=False)
+        self.assertEqual(1, self.start().wait(PATIENCE))
+        self.assertIn('triggerlib db upgrade', self.log())
+        self.assertNotIn('Traceback', self.log())
+
+    def test_mistakes_in_files(self):
+        self.configure()
+        self.write('triggers.yaml', '- name: broken\n')
+        self.assertEqual(1, self.start().wait(PATIENCE))
+        self.assertIn('triggers.yaml', self.log())
+        self.assertIn('nothing was loaded', self.log())
+        self.assertNotIn('Traceback', self.log())

@@ -17,6 +17,7 @@ A caller can tell by type whether to try again: what derives from
 """
 
 import dataclasses
+import sys
 
 
 class TriggerlibError(Exception):
@@ -162,8 +163,23 @@ class PipelineError(TriggerlibError):
     def retryable(self) -> bool:
         """Whether the step may succeed when it is tried again later."""
         return isinstance(self.cause, (
-            RetryableError, ConnectionError, TimeoutError)) or bool(
+            RetryableError, ConnectionError, TimeoutError,
+            *_foreign_errors())) or bool(
                 getattr(self.cause, 'retryable', False))
+
+
+def _foreign_errors():
+    """Yield what libraries raise for a lost connection or a timeout.
+
+    Their own classes derive from none of Python's. A library that nobody
+    has imported has raised nothing.
+    """
+    for module, name in (
+            ('oslo_messaging', 'MessagingTimeout'),
+            ('oslo_messaging', 'MessageDeliveryFailure'),
+            ('requests', 'ConnectionError'), ('requests', 'Timeout')):
+        if module in sys.modules:
+            yield getattr(sys.modules[module], name)
 
 
 class PublishError(TriggerlibError):

@@ -248,6 +248,9 @@ class _Loader:
 
     def _trait(self, name, wanted):
         path = ('traits', name)
+        if not isinstance(name, str) or not name:
+            self._refuse('the name of a trait is a text', *path)
+            return None
         if wanted == 'count':
             return lambda context: _Count(None)
         forms = ([] if not isinstance(wanted, dict) else

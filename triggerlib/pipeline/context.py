@@ -31,6 +31,9 @@ class Context:
     :param add_events: ``add_events(events)`` puts events into the trigger
         manager, in the transaction of the journal; None for a publisher that
         is not transactional
+    :param done: events that this step finished at earlier attempts, where
+        it yields them one by one: a transformer may begin behind them, a
+        publisher is not given them any more
     """
 
     trigger: str
@@ -41,6 +44,7 @@ class Context:
     step: str
     identity: uuid.UUID
     add_events: typing.Callable | None = None
+    done: int = 0
 
     def derive(self, position: int) -> str:
         """Return the message_id of an event that this step makes.

@@ -28,7 +28,8 @@ class Map(transformer.Transformer):
 
     :param keep: traits to keep, names or globs; all by default
     :param drop: traits to drop, names or globs
-    :param rename: new names by old ones
+    :param rename: new names by old ones; ``keep`` and ``drop`` go by the old
+        ones. A renamed trait takes the place of one that had its new name
     :param set: values by trait name
     :param event_type: new type
     """
@@ -38,10 +39,11 @@ class Map(transformer.Transformer):
         self._keep = None if keep is None else _names('keep', keep)
         self._drop = _names('drop', drop)
         self._rename = _mapping('rename', rename)
-        for name in self._rename.values():
-            if not isinstance(name, str) or not name:
-                raise ValueError('rename is a mapping of old names to new '
-                                 'ones')
+        names = list(self._rename.values())
+        if not all(isinstance(name, str) and name for name in names):
+            raise ValueError('rename is a mapping of old names to new ones')
+        if len(dict.fromkeys(names)) < len(names):
+            raise ValueError('rename gives two traits the same name')
         self._set = {name: _value(name, value)
                      for name, value in _mapping('set', set).items()}
         if event_type is not None and (
@@ -55,11 +57,14 @@ class Map(transformer.Transformer):
                 for position, event in enumerate(events)]
 
     def _change(self, event, position, context):
-        traits = {
-            self._rename.get(name, name): value
-            for name, value in event.traits.items()
+        kept = {
+            name: value for name, value in event.traits.items()
             if (self._keep is None or _listed(name, self._keep))
             and not _listed(name, self._drop)}
+        traits = {name: value for name, value in kept.items()
+                  if name not in self._rename}
+        traits.update((new, kept[old]) for old, new in self._rename.items()
+                      if old in kept)
         traits.update(self._set)
         if self._event_type in (None, event.event_type):
             return dataclasses.replace(event, traits=traits)

@@ -14,6 +14,7 @@
 
 from collections import abc as collections_abc
 import dataclasses
+import re
 import types
 import urllib.parse
 
@@ -27,6 +28,9 @@ _FILE_KEYS = ('sources', 'sinks')
 _SOURCE_KEYS = ('name', 'events', 'sinks')
 _SINK_KEYS = ('name', 'transformers', 'publishers')
 _TRANSFORMER_KEYS = ('name', 'parameters', 'checkpoint')
+
+_SCHEME = re.compile('([A-Za-z][A-Za-z0-9+.-]*):')
+_PASSWORD = re.compile('//[^/:@]*:([^/]*)@')
 
 #: Longest name of a source or sink; it has to fit the storage.
 NAME_LENGTH = 200
@@ -219,6 +223,9 @@ class _Loader:
                 self._refuse(f'there is no sink {one!r}'
                              f'{criteria.suggestion(one, sinks)}', *path,
                              'sinks', index, definition=name)
+            elif one in wanted[:index]:
+                self._refuse(f'the sink {one!r} is named twice', *path,
+                             'sinks', index, definition=name)
             else:
                 found.append(sinks[one])
         return Source(name, event_type_module.EventTypes(patterns),
@@ -259,7 +266,7 @@ class _Loader:
         cls = self._plugin(plugins.TRANSFORMER, kind, (*path, 'name'), name)
         if cls is None:
             return None
-        if 'parameters' not in item:
+        if parameters is None:
             # So that a place in the document is there to be named.
             item['parameters'] = {}
         before = len(self.problems)
@@ -270,21 +277,22 @@ class _Loader:
         return Step(f'{name}.{index}.{kind}', plugin, False, checkpoint)
 
     def _publisher(self, path, url, name, index):
-        scheme = urllib.parse.urlsplit(url).scheme if (
-            isinstance(url, str)) else ''
-        if not scheme:
+        found = _SCHEME.match(url) if isinstance(url, str) else None
+        if found is None:
             self._refuse('a publisher is a URL, such as '
                          'file:///var/lib/usage.jsonl', *path,
                          definition=name)
             return None
+        scheme = found[1].lower()
         cls = self._plugin(plugins.PUBLISHER, scheme, path, name)
         if cls is None:
             return None
         try:
             plugin = cls(self._conf, url)
         except (ValueError, TypeError) as error:
-            self._refuse(f'{scheme} publisher: {error}', *path,
-                         definition=name)
+            self._refuse(
+                f'{scheme} publisher: {_without_password(str(error), url)}',
+                *path, definition=name)
             return None
         return Step(f'{name}.{index}.{scheme}', plugin, True)
 
@@ -292,8 +300,17 @@ class _Loader:
         try:
             if not isinstance(kind, str) or not kind:
                 raise exceptions.PluginError(
-                    'the name of a transformer is missing')
+                    'name is the name of a transformer, a text')
             return plugins.load(namespace, kind)
         except exceptions.PluginError as error:
             self._refuse(str(error), *path, definition=name)
             return None
+
+
+def _without_password(text, url):
+    """Return what a publisher said of its URL, without the password."""
+    for password in _PASSWORD.findall(url):
+        for form in (password, urllib.parse.unquote(password)):
+            if form:
+                text = text.replace(form, '***')
+    return text

@@ -14,16 +14,21 @@
 
 Answers the question of blueprint duplicate-work. Each publisher is noted in
 the journal when it is done, and so is a transformer marked as checkpoint,
-with what it gave. Another attempt starts behind them.
+with what it gave. Another attempt starts behind them. One that yields its
+items is noted item by item, and goes on behind the last.
 """
 
+from collections import abc as collections_abc
 import dataclasses
+import itertools
+import json
 import traceback
 import typing
 import uuid
 
 from triggerlib import clock
 from triggerlib.event import encoding
+from triggerlib.event import event as event_module
 from triggerlib import exceptions
 from triggerlib.pipeline import context as context_module
 from triggerlib.pipeline import heartbeat as heartbeat_module
@@ -60,8 +65,12 @@ class Run:
     add_events: typing.Callable | None = None
 
 
+class _JournalFound(Exception):
+    """What was taken for a first attempt is not."""
+
+
 class Runner:
-    """Runs pipelines.
+    """Runs pipelines. It may be shared by threads.
 
     :param storage: a :class:`triggerlib.storage.Driver`
     :param lease: seconds for which a worker holds an instance without
@@ -71,6 +80,7 @@ class Runner:
     def __init__(self, storage, lease: float):
         self._storage = storage
         self._lease = lease
+        self._heartbeat = heartbeat_module.Heartbeat(storage, lease)
 
     def run(self, sinks, events, run: Run,
             finish: typing.Callable) -> None:
@@ -81,45 +91,51 @@ class Runner:
         :param events: events in order
         :param run: this attempt
         :param finish: ``finish(transaction)`` ends the instance, in the
-            transaction that notes the last step as done
+            transaction in which the last step is done
         :raises PipelineError: a step failed; the journal says which
         :raises LeaseLost: another worker may have taken the instance
         :raises StorageBusy: the storage stayed busy
         """
-        with heartbeat_module.Heartbeat(
-                self._storage, run.instance_id, run.owner,
-                self._lease) as heartbeat:
-            _Attempt(self._storage, self._lease, run, finish,
-                     heartbeat).run(sinks, events)
+        with self._heartbeat.keep(run.instance_id, run.owner) as lease:
+            _Attempt(self._storage, self._lease, run, finish, lease).run(
+                list(sinks), events)
 
 
 class _Attempt:
     """One call of :meth:`Runner.run`."""
 
-    def __init__(self, storage, lease, run, finish, heartbeat):
+    def __init__(self, storage, seconds, run, finish, lease):
         self._storage = storage
-        self._lease = clock.seconds(lease)
+        self._seconds = clock.seconds(seconds)
         self._run = run
         self._finish = finish
-        self._heartbeat = heartbeat
-        self._journal = {}
+        self._lease = lease
+        self._finished = False
+        # None until it is read. A first attempt has none to read, unless an
+        # operator made it the first again: the first transaction looks.
+        self._journal = None
 
     def run(self, sinks, events):
         if self._run.attempt > 1:
             self._journal = self._storage.run(
                 lambda tx: tx.journal(self._run.instance_id), write=False)
+        try:
+            self._sinks(sinks, events)
+        except _JournalFound:
+            self._sinks(sinks, events)
+
+    def _sinks(self, sinks, events):
         steps = [step for sink in sinks for step in sink.steps]
-        # A sink ends with a publisher, so the last step is journaled.
-        last = len(steps) - 1
-        position = 0
+        last = next((position for position in range(len(steps) - 1, -1, -1)
+                     if steps[position].publishes), None)
+        offset = 0
         for sink in sinks:
-            self._sink(sink, position, events, last)
-            position += len(sink.steps)
-        if self._is_done(steps[last]):
+            self._sink(sink.steps, offset, events, last)
+            offset += len(sink.steps)
+        if not self._finished:
             self._storage.run(self._end)
 
-    def _sink(self, sink, offset, events, last):
-        steps = sink.steps
+    def _sink(self, steps, offset, events, last):
         begin, current = self._resume(steps, events)
         for index in range(begin, len(steps)):
             step, position = steps[index], offset + index
@@ -127,7 +143,7 @@ class _Attempt:
                 if not self._is_done(step):
                     self._publish(step, position, current, position == last)
             elif any(one.publishes and not self._is_done(one)
-                     or one.checkpoint for one in steps[index:]):
+                     for one in steps[index:]):
                 current = self._transform(step, position, current)
 
     def _resume(self, steps, events):
@@ -136,82 +152,142 @@ class _Attempt:
             step = steps[index]
             if step.checkpoint and self._is_done(step):
                 return index + 1, encoding.load_events(
-                    self._journal[step.name].output)
+                    self._noted(step.name).output)
         return 0, events
 
+    def _noted(self, name):
+        return None if self._journal is None else self._journal.get(name)
+
     def _is_done(self, step):
-        record = self._journal.get(step.name)
+        record = self._noted(step.name)
         return record is not None and record.state is StepState.DONE
 
     def _transform(self, step, position, events):
-        self._heartbeat.check()
-        record = None
-        if step.checkpoint:
-            record = self._begin(step, position)
-            self._storage.run(self._save, record)
+        self._lease.check()
+        if not step.checkpoint:
+            try:
+                return list(step.plugin.transform(
+                    events, self._context(step)))
+            except Exception as error:
+                self._fail(self._begin(step, position), error)
+        record = self._begin(step, position)
+        self._storage.run(self._save, record)
+        kept = [event for item in self._items(step)
+                for event in encoding.load_events(item)]
         try:
-            given = list(step.plugin.transform(
-                events, self._context(step)))
-            if record is not None:
-                record.output = encoding.dump_events(given)
-        except (exceptions.LeaseLost, exceptions.StorageBusy):
-            raise
-        except Exception as error:
-            self._fail(step, position, record, error)
-        if record is not None:
+            given = step.plugin.transform(
+                events, self._context(step, done=len(kept)))
+            if isinstance(given, collections_abc.Iterator):
+                self._collect(step, position, given, kept)
+                given = kept
+            given = list(given)
+            record.output = encoding.dump_events(given)
             record.items = len(given)
-            self._storage.run(self._done, record, False)
+        except Exception as error:
+            self._fail(record, error)
+        self._storage.run(self._done, record, False)
         return given
 
     def _publish(self, step, position, events, is_last):
-        self._heartbeat.check()
+        self._lease.check()
         record = self._begin(step, position)
         if step.plugin.transactional:
-            self._publish_in(step, position, record, events, is_last)
+            self._publish_in(step, record, events, is_last)
             return
         self._storage.run(self._save, record)
+        items = self._items(step)
+        left, done = events, set()
+        if items:
+            done.update(*map(json.loads, items))
+            left = [event for event in events
+                    if event.message_id not in done]
         try:
-            step.plugin.publish(events, self._context(step))
-        except (exceptions.LeaseLost, exceptions.StorageBusy):
-            raise
+            handed = step.plugin.publish(
+                left, self._context(step, done=len(events) - len(left)))
+            if isinstance(handed, collections_abc.Iterator):
+                self._follow(step, position, handed, len(items))
         except Exception as error:
-            self._fail(step, position, record, error)
+            self._fail(record, error)
         record.items = len(events)
         self._storage.run(self._done, record, is_last)
+        self._finished = is_last
 
-    def _publish_in(self, step, position, record, events, is_last):
+    def _publish_in(self, step, record, events, is_last):
         def work(tx):
             def add_events(added):
                 self._run.add_events(tx, added)
 
             self._hold(tx)
-            step.plugin.publish(events, self._context(
+            handed = step.plugin.publish(events, self._context(
                 step, add_events if self._run.add_events else None))
+            if isinstance(handed, collections_abc.Iterator):
+                # It only begins when it is asked for its items.
+                for _ in handed:
+                    pass
             record.items = len(events)
-            self._done(tx, record, is_last)
+            self._end_step(tx, record, is_last)
 
         try:
             self._storage.run(work)
-        except (exceptions.LeaseLost, exceptions.StorageBusy):
+        except _JournalFound:
             raise
         except Exception as error:
-            self._fail(step, position, record, error)
+            self._fail(record, error)
+        self._finished = is_last
 
-    def _context(self, step, add_events=None):
+    def _items(self, step):
+        """Return what earlier attempts noted of a step, item by item."""
+        found = []
+        for number in itertools.count():
+            record = self._noted(_item_name(step, number))
+            if record is None:
+                return found
+            found.append(record.output)
+
+    def _collect(self, step, position, given, kept):
+        """Note each event that a transformer yields, in ``kept`` too."""
+        known = {event.message_id for event in kept}
+        for event in given:
+            # One that does not look at context.done gives all of them anew.
+            if event.message_id not in known:
+                self._note_item(step, position, len(kept), 1,
+                                encoding.dump_events([event]))
+                kept.append(event)
+
+    def _follow(self, step, position, handed, number):
+        """Note what a publisher yields: an event, or a list of them."""
+        for number, item in enumerate(handed, number):
+            events = [item] if isinstance(item, event_module.Event) else item
+            ids = [event.message_id for event in events]
+            self._note_item(step, position, number, len(ids),
+                            json.dumps(ids))
+
+    def _note_item(self, step, position, number, items, output):
+        self._storage.run(self._done, storage_module.StepRecord(
+            _item_name(step, number), position, StepState.DONE, items=items,
+            output=output), False)
+        self._lease.check()
+
+    def _context(self, step, add_events=None, done=0):
         run = self._run
         return context_module.Context(
             run.trigger, run.kind, run.key, run.instance_id, run.attempt,
-            step.name, run.identity, add_events)
+            step.name, run.identity, add_events, done)
 
     def _begin(self, step, position):
-        before = self._journal.get(step.name)
+        before = self._noted(step.name)
         return storage_module.StepRecord(
             step.name, position, StepState.RUNNING,
             attempts=1 if before is None else before.attempts + 1)
 
     def _hold(self, tx):
         tx.hold(self._run.instance_id, self._run.owner,
-                tx.now() + self._lease)
+                tx.now() + self._seconds)
+        if self._journal is None:
+            journal = tx.journal(self._run.instance_id)
+            self._journal = journal
+            if journal:
+                raise _JournalFound
 
     def _save(self, tx, record):
         self._hold(tx)
@@ -220,6 +296,9 @@ class _Attempt:
 
     def _done(self, tx, record, is_last):
         self._hold(tx)
+        self._end_step(tx, record, is_last)
+
+    def _end_step(self, tx, record, is_last):
         if is_last:
             # The journal goes with the instance.
             self._finish(tx)
@@ -233,9 +312,15 @@ class _Attempt:
         self._hold(tx)
         self._finish(tx)
 
-    def _fail(self, step, position, record, error):
-        record = record or self._begin(step, position)
+    def _fail(self, record, error):
+        """Note that a step failed, and raise what the caller is to see.
+
+        Called while ``error`` is handled.
+        """
+        if isinstance(error, (exceptions.LeaseLost, exceptions.StorageBusy)):
+            raise error
         record.state = StepState.FAILED
+        record.output = None
         record.items = 0
         record.error = ''.join(
             traceback.format_exception(error))[-ERROR_LIMIT:]
@@ -247,4 +332,8 @@ class _Attempt:
             tx.save_step(self._run.instance_id, record)
 
         self._storage.run(note)
-        raise exceptions.PipelineError(step.name, error) from error
+        raise exceptions.PipelineError(record.step, error) from error
+
+
+def _item_name(step, number):
+    return f'{step.name}[{number}]'

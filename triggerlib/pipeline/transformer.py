@@ -12,6 +12,10 @@
 
 """The base class of transformers (``triggerlib.transformer``)."""
 
+import inspect
+
+from triggerlib import criteria
+
 
 class Transformer:
     """Takes a list of events and gives a list of events.
@@ -19,6 +23,11 @@ class Transformer:
     It may drop, change and add events, and has no side effects: it may be
     run again with the same events. An event that it adds gets its
     message_id from ``context.derive``.
+
+    ``transform`` may be a generator. Where the step is a checkpoint, each
+    event that it yields is noted at once; another attempt begins with what
+    was noted, and ``context.done`` says how many these are. An event yielded
+    again is told by its message_id.
 
     A transformer is built from the ``parameters`` of its mapping in the
     pipelines file. Parameters that are wrong raise TypeError or ValueError.
@@ -34,8 +43,27 @@ class Transformer:
         :param definition: name of the sink, for mistakes
         :returns: the transformer, or None when there was a mistake
         """
+        parameters = document.at(*path) or {}
+        before = len(problems)
+        known = inspect.signature(cls).parameters
+        if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
+            for key in parameters:
+                if key not in known:
+                    problems.append(document.problem(
+                        f'there is no parameter {key!r}'
+                        f'{criteria.suggestion(key, known)}', *path, key,
+                        definition=definition))
+        for name, one in known.items():
+            if name not in parameters and one.default is one.empty and (
+                    one.kind in (one.KEYWORD_ONLY,
+                                 one.POSITIONAL_OR_KEYWORD)):
+                problems.append(document.problem(
+                    f'the parameter {name!r} is missing', *path,
+                    definition=definition))
+        if len(problems) > before:
+            return None
         try:
-            return cls(**(document.at(*path) or {}))
+            return cls(**parameters)
         except (TypeError, ValueError) as error:
             problems.append(document.problem(
                 str(error), *path, definition=definition))

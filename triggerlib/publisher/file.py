@@ -15,6 +15,7 @@
 import contextlib
 import fcntl
 import os
+import urllib.parse
 
 from triggerlib.event import encoding
 from triggerlib import exceptions
@@ -26,7 +27,7 @@ _CHUNK = 64 * 1024
 class FilePublisher(publisher.Publisher):
     """Appends events to a file that several processes may write to.
 
-    Options: ``max_bytes``, above which the file is put aside as ``path.1``
+    Options: ``max_bytes``, from which on the file is put aside as ``path.1``
     before it grows further (0 for never); ``backup_count``, how many such
     files are kept; ``fsync``, whether a batch is on the disk before it is
     noted as done.
@@ -35,15 +36,17 @@ class FilePublisher(publisher.Publisher):
     def __init__(self, conf, url):
         super().__init__(conf, url)
         if self.url.netloc not in ('', 'localhost'):
-            raise ValueError(
-                f'a file has no host: write file:///{self.url.netloc}'
-                f'{self.url.path} for an absolute path')
-        if not self.url.path or self.url.path.endswith('/'):
-            raise ValueError('the path of a file is missing')
-        self.path = self.url.path
+            raise ValueError('a file has no host; its path is absolute and '
+                             'follows three slashes, as in '
+                             'file:///var/lib/usage.jsonl')
+        self.path = urllib.parse.unquote(self.url.path)
+        if not self.path.startswith('/') or self.path.endswith('/'):
+            raise ValueError('the path of a file is missing or relative; '
+                             'write file:///var/lib/usage.jsonl')
+        if '\0' in self.path:
+            raise ValueError('the path of a file cannot hold NUL')
         self._max_bytes = self.option('max_bytes', publisher.whole_number, 0)
-        self._backups = self.option(
-            'backup_count', publisher.whole_number, 5)
+        self._backups = self.option('backup_count', _backup_count, 5)
         self._fsync = self.option('fsync', publisher.flag, False)
         self.refuse_other_options()
 
@@ -55,9 +58,17 @@ class FilePublisher(publisher.Publisher):
             encoding.to_json(event) + '\n' for event in events).encode()
         try:
             with self._locked() as descriptor:
+                is_new = not os.fstat(descriptor).st_size
                 _write(descriptor, data)
                 if self._fsync:
                     os.fsync(descriptor)
+                    if is_new:
+                        self._sync_folder()
+        except FileNotFoundError as error:
+            raise exceptions.PublishError(
+                f'the folder {os.path.dirname(self.path)} of the file '
+                f'publisher is not there; create it', retryable=True
+            ) from error
         except OSError as error:
             raise exceptions.PublishError(
                 f'{self.path} cannot be written: {error}', retryable=True
@@ -86,10 +97,16 @@ class FilePublisher(publisher.Publisher):
             finally:
                 os.close(descriptor)
 
+    def _sync_folder(self):
+        """Have the name of a new file on the disk as well."""
+        folder = os.open(os.path.dirname(self.path), os.O_RDONLY
+                         | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
     def _put_aside(self):
-        if not self._backups:
-            os.unlink(self.path)
-            return
         for number in range(self._backups - 1, 0, -1):
             with contextlib.suppress(FileNotFoundError):
                 os.replace(f'{self.path}.{number}',
@@ -111,6 +128,8 @@ def _heal(descriptor):
     Its step is not noted as done, so the whole batch comes again.
     """
     size = os.fstat(descriptor).st_size
+    if not size or os.pread(descriptor, 1, size - 1) == b'\n':
+        return
     end = size
     while end:
         begin = max(end - _CHUNK, 0)
@@ -119,8 +138,7 @@ def _heal(descriptor):
             end = begin + found + 1
             break
         end = begin
-    if end != size:
-        os.ftruncate(descriptor, end)
+    os.ftruncate(descriptor, end)
 
 
 def _write(descriptor, data):
@@ -133,3 +151,10 @@ def _write(descriptor, data):
         # A full disk takes part of a batch; the whole of it comes again.
         os.ftruncate(descriptor, size)
         raise
+
+
+def _backup_count(text):
+    number = publisher.whole_number(text)
+    if not number:
+        raise ValueError('is less than 1: a full file would be thrown away')
+    return number

@@ -33,7 +33,10 @@ class NotifierPublisher(publisher.Publisher):
     ``notifier://`` goes over the transport of the configuration,
     ``notifier://user:password@host:port/virtual_host`` over RabbitMQ there.
     Options: ``topic``, ``priority``, and ``retry``, how often a lost
-    connection is tried again before the step is.
+    connection is tried again before the step is. Ceilometer's ``driver``,
+    ``per_meter_topic``, ``policy`` and ``max_queue_length`` are accepted and
+    mean nothing: there is one form of message, and nothing is queued or
+    dropped, since a step that fails comes again.
     """
 
     def __init__(self, conf, url):
@@ -41,16 +44,19 @@ class NotifierPublisher(publisher.Publisher):
         self._topic = self.option('topic', default=TOPIC)
         self._priority = self.option('priority', _priority, 'info')
         self._retry = self.option('retry', publisher.whole_number, 3)
-        # Ceilometer's URLs have these; there is one driver here, and each
-        # publisher has a connection of its own.
-        self.option('driver')
-        self.option('per_meter_topic')
+        for name in ('driver', 'per_meter_topic', 'policy',
+                     'max_queue_length'):
+            self.option(name)
         self.refuse_other_options()
+        if self.url.netloc:
+            self._check_host()
         self._lock = threading.Lock()
         self._transport = None
 
     def publish(self, events, context):
         """Send the events."""
+        if not events:
+            return
         target = oslo_messaging.Target(
             topic=f'{self._topic}.{self._priority}')
         try:
@@ -74,6 +80,19 @@ class NotifierPublisher(publisher.Publisher):
                 self._transport.cleanup()
                 self._transport = None
 
+    def _check_host(self):
+        try:
+            oslo_messaging.TransportURL.parse(self.conf, self._transport_url())
+        except (oslo_messaging.MessagingException, ValueError):
+            # What it says may quote a password.
+            raise ValueError(
+                'the host cannot be read: it is user:password@host:port, '
+                'with special characters percent-encoded') from None
+
+    def _transport_url(self):
+        return urllib.parse.urlunsplit(
+            ('rabbit', self.url.netloc, self.url.path, '', ''))
+
     def _notification(self, event):
         body = encoding.as_dict(event)
         return {
@@ -95,8 +114,7 @@ class NotifierPublisher(publisher.Publisher):
         if not self.url.netloc:
             return transport_module.get_notification_transport(self.conf)
         return oslo_messaging.get_notification_transport(
-            self.conf, url=urllib.parse.urlunsplit(
-                ('rabbit', self.url.netloc, self.url.path, '', '')))
+            self.conf, url=self._transport_url())
 
 
 def _priority(text):

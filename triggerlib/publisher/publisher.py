@@ -33,7 +33,13 @@ class Publisher:
 
     def __init__(self, conf, url: str):
         self.conf = conf
-        self.url = urllib.parse.urlsplit(url)
+        try:
+            self.url = urllib.parse.urlsplit(url)
+        except ValueError:
+            # What it says may quote a password.
+            raise ValueError('the host in the URL cannot be read') from None
+        if self.url.fragment:
+            raise ValueError("a '#' in a URL is written %23")
         self._options = {}
         for name, value in urllib.parse.parse_qsl(
                 self.url.query, keep_blank_values=True):
@@ -66,8 +72,12 @@ class Publisher:
             raise ValueError(
                 f'unknown options: {", ".join(sorted(self._options))}')
 
-    def publish(self, events, context) -> None:
+    def publish(self, events, context):
         """Hand events on.
+
+        It may be a generator that yields what it has handed on, an event or
+        a list of them at a time. Each is noted at once, and another attempt
+        is given the rest only.
 
         :param events: a list of :class:`triggerlib.event.Event`
         :param context: a :class:`triggerlib.pipeline.Context`

@@ -21,10 +21,28 @@ import threading
 
 UTC = datetime.timezone.utc
 
+#: The first and the last of all datetimes.
+FIRST = datetime.datetime.min.replace(tzinfo=UTC)
+LAST = datetime.datetime.max.replace(tzinfo=UTC)
+
 
 def seconds(number):
     """Return a length of time given in seconds, a timedelta."""
     return datetime.timedelta(seconds=number)
+
+
+def after(moment, seconds_):
+    """Return the moment so many seconds later, or earlier if negative.
+
+    What would be out of all datetimes is the last, or the first, of them.
+
+    :param moment: an aware UTC datetime
+    :param seconds_: a number of seconds
+    """
+    try:
+        return moment + datetime.timedelta(seconds=seconds_)
+    except OverflowError:
+        return LAST if seconds_ > 0 else FIRST
 
 
 class SystemClock:
@@ -57,4 +75,4 @@ class ReplayClock:
 
     def advance(self, seconds):
         """Go on by ``seconds``."""
-        self.advance_to(self._now + datetime.timedelta(seconds=seconds))
+        self.advance_to(after(self._now, seconds))

@@ -12,7 +12,6 @@
 
 """``triggerlib replay``: notifications from files through everything."""
 
-import datetime
 import json
 import logging
 import os
@@ -27,8 +26,6 @@ from triggerlib import exceptions
 from triggerlib import state
 
 LOG = logging.getLogger(__name__)
-
-BEGINNING = datetime.datetime.min.replace(tzinfo=datetime.timezone.utc)
 
 
 class Replay(config.ConfiguredCommand, lister.Lister):
@@ -94,7 +91,7 @@ def run(conf, notifications, progress=None, *, step=60.0, leave_open=False):
     from triggerlib import storage
     from triggerlib.trigger import replay as replay_module
 
-    clock = clock_module.ReplayClock(BEGINNING)
+    clock = clock_module.ReplayClock(clock_module.FIRST)
     driver = storage.get_driver(conf, clock)
     try:
         driver.upgrade()

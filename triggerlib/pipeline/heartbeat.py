@@ -103,7 +103,7 @@ class Heartbeat:
 
     def _renew(self, tx, lease):
         tx.hold(lease.instance_id, lease.owner,
-                tx.now() + clock.seconds(self._seconds))
+                clock.after(tx.now(), self._seconds))
 
     def _run(self):
         pause = threading.Event()

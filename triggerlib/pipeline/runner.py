@@ -106,7 +106,7 @@ class _Attempt:
 
     def __init__(self, storage, seconds, run, finish, lease):
         self._storage = storage
-        self._seconds = clock.seconds(seconds)
+        self._seconds = seconds
         self._run = run
         self._finish = finish
         self._lease = lease
@@ -282,7 +282,7 @@ class _Attempt:
 
     def _hold(self, tx):
         tx.hold(self._run.instance_id, self._run.owner,
-                tx.now() + self._seconds)
+                clock.after(tx.now(), self._seconds))
         if self._journal is None:
             journal = tx.journal(self._run.instance_id)
             self._journal = journal

@@ -20,14 +20,14 @@ import datetime
 import hashlib
 import typing
 
+from triggerlib import clock
 from triggerlib import criteria
 from triggerlib.event import encoding
 from triggerlib import exceptions
 from triggerlib import timex
 
 #: An expiration that is out of all datetimes.
-NEVER: typing.Final = datetime.datetime.max.replace(
-    tzinfo=datetime.timezone.utc)
+NEVER: typing.Final = clock.LAST
 
 #: What distinguishes by the event's own timestamp, which is no trait.
 TIMESTAMP: typing.Final = 'timestamp'

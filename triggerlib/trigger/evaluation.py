@@ -74,7 +74,7 @@ def settle(definition, instance, now, events=None) -> None:
     if not definition.is_complete(instance.counts):
         instance.fire_timestamp = None
     elif instance.fire_timestamp is None:
-        instance.fire_timestamp = now + clock.seconds(definition.fire_delay)
+        instance.fire_timestamp = clock.after(now, definition.fire_delay)
 
 
 def evaluate(definition, instance, events, now) -> None:

@@ -14,6 +14,7 @@
 
 import datetime
 
+from triggerlib import clock
 from triggerlib import opts
 
 
@@ -32,8 +33,8 @@ class ExpiryClock:
     def __init__(self, mode: str = 'wall', allowed_lateness: float = 60.0,
                  idle_timeout: float = 300.0):
         self.follows_events = mode == 'event'
-        self._lateness = datetime.timedelta(seconds=allowed_lateness)
-        self._idle_timeout = datetime.timedelta(seconds=idle_timeout)
+        self._lateness = allowed_lateness
+        self._idle_timeout = clock.seconds(idle_timeout)
         self._started = None
 
     @classmethod
@@ -60,7 +61,7 @@ class ExpiryClock:
             return wall
         if wall - max(newest.stored_at, self._started) >= self._idle_timeout:
             return wall
-        return min(wall, newest.timestamp - self._lateness)
+        return min(wall, clock.after(newest.timestamp, -self._lateness))
 
     def batch(self, tx, events):
         """Return the time for expiring at each event of a batch.
@@ -83,5 +84,5 @@ class ExpiryClock:
         for event in events:
             if latest is None or event.timestamp > latest:
                 latest = event.timestamp
-            moments.append(min(wall, latest - self._lateness))
+            moments.append(min(wall, clock.after(latest, -self._lateness)))
         return moments.__getitem__

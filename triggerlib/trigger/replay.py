@@ -21,6 +21,7 @@ from triggerlib.event import converter as converter_module
 from triggerlib import exceptions
 from triggerlib import opts
 from triggerlib.trigger import catalog as catalog_module
+from triggerlib.trigger import definition as definition_module
 from triggerlib.trigger import manager as manager_module
 from triggerlib.trigger import scheduler as scheduler_module
 from triggerlib.trigger import worker as worker_module
@@ -53,6 +54,7 @@ class Replay:
         self._scheduler = scheduler
         self._batch_size = batch_size
         self._step = clock_module.seconds(step)
+        self._due = None
         #: What became of everything fed so far.
         self.report = manager_module.Report()
         #: How many instances ended, by name and kind.
@@ -100,6 +102,7 @@ class Replay:
         :param notifications: bodies in any form the converter takes
         :param progress: called with the report after each transaction
         """
+        self._look()
         batch = manager_module.Batch()
         first = last = None
         for body in notifications:
@@ -126,14 +129,16 @@ class Replay:
             | None = None) -> None:
         """Go on, without further events, until nothing is due any more.
 
+        What never expires is left open.
+
         :param until: stop at this moment, an aware datetime; None for never
         :param progress: called with the report at every moment worked off
         """
-        while True:
-            due = self._storage.run(lambda tx: tx.next_due(), write=False)
-            if due is None or (until is not None and due > until):
+        self._look()
+        while self._due is not None and (until is None or self._due <= until):
+            if self._due >= definition_module.NEVER:
                 return
-            self._clock.advance_to(due)
+            self._clock.advance_to(self._due)
             if not self._work_off():
                 # Expiry follows the events, and none will come: only the
                 # wall's time brings it on.
@@ -146,25 +151,28 @@ class Replay:
             self._catch_up(first)
             self._clock.advance_to(last)
         self.report.add(self._manager.add(batch))
+        self._look()
         self._work_off()
         if progress is not None:
             progress(self.report)
 
     def _catch_up(self, moment):
-        while True:
-            due = self._storage.run(lambda tx: tx.next_due(), write=False)
-            if due is None or due > moment:
-                return
-            if due <= self._clock.now():
-                # Due by the wall, and not yet by the events.
-                return
-            self._clock.advance_to(due)
+        # What is due already is so by the wall, and not yet by the events.
+        while self._due is not None and (
+                self._clock.now() < self._due <= moment):
+            self._clock.advance_to(self._due)
             self._work_off()
 
     def _work_off(self):
-        done = 0
-        while True:
+        """Sweep until nothing is due now; return whether anything was."""
+        worked = False
+        while self._due is not None and self._due <= self._clock.now():
             moved = self._scheduler.run_once()
+            self._look()
             if not moved:
-                return done
-            done += moved
+                break
+            worked = True
+        return worked
+
+    def _look(self):
+        self._due = self._storage.run(lambda tx: tx.next_due(), write=False)

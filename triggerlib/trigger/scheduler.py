@@ -70,7 +70,7 @@ class Scheduler:
         self._expiry_clock = expiry_clock or expiry.ExpiryClock()
         self._interval = interval
         self._batch = batch
-        self._ready_timeout = clock.seconds(ready_timeout)
+        self._ready_timeout = ready_timeout
         self._max_attempts = max_attempts
 
     @classmethod
@@ -141,7 +141,7 @@ class Scheduler:
         waiting = tx.due(Due.READY, now, self._batch)
         if waiting:
             tx.postpone([instance.id for instance in waiting],
-                        now + self._ready_timeout)
+                        clock.after(now, self._ready_timeout))
             for instance in waiting:
                 (fire if instance.state is State.READY_TO_FIRE
                  else expire).append(instance.id)
@@ -158,7 +158,7 @@ class Scheduler:
             if instance.id not in stale or _is_due(instance, what, moment)]
         casts += tx.transition(
             ready, State.ACTIVE, target,
-            deadline=tx.now() + self._ready_timeout)
+            deadline=clock.after(tx.now(), self._ready_timeout))
         return len(due)
 
     def _release(self, tx, now, fire, expire):
@@ -175,7 +175,7 @@ class Scheduler:
             if again:
                 casts += tx.transition(
                     again, source, target,
-                    deadline=now + self._ready_timeout)
+                    deadline=clock.after(now, self._ready_timeout))
                 LOG.warning('The lease of trigger instances %s ran out; they '
                             'are made ready again.', again)
             if final:

@@ -202,7 +202,7 @@ class Worker:
         instance.attempts += 1
         tx.transition(
             [trigger_id], ready, held, new_owner=owner,
-            deadline=now + clock.seconds(self._lease),
+            deadline=clock.after(now, self._lease),
             attempts=instance.attempts)
         return instance
 
@@ -253,7 +253,7 @@ class Worker:
             return
         wait = min(self._retry_delay * 2 ** (instance.attempts - 1),
                    self._retry_delay_max) * random.uniform(0.5, 1.0)
-        again = tx.now() + clock.seconds(wait)
+        again = clock.after(tx.now(), wait)
         tx.transition([trigger_id], held, ready, owner=owner,
                       deadline=again, not_before=again,
                       error=_describe(error))

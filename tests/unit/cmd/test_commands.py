@@ -181,6 +181,15 @@ class TestReplay(CommandCase):
         self.assertEqual(('create', 'ACTIVE', '{"instance_id": "i"}'), (
             one['trigger'], one['state'], one['key']))
 
+    def test_the_end_of_all_datetimes(self):
+        rows = self.replay(
+            {**notification('z', 'start', 0, 'j'),
+             'timestamp': '9999-12-31 23:59:59.9'},
+            {**notification('a', 'start', 0),
+             'timestamp': '0001-01-01 00:00'})
+        self.assertEqual(2, rows['-', 'stored'])
+        self.assertEqual(1, rows['create', 'expired'])
+
     def test_no_such_file(self):
         err = self.refused('replay', '--config-file', self.conf, 'nothing')
         self.assertIn('nothing cannot be read', err)

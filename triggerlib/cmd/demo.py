@@ -64,7 +64,7 @@ class Demo(command.Command):
               f'out of order and with duplicates ...\n')
         begin = time.perf_counter()
         progress = replay_command.Progress(sys.stderr)
-        replay, failures = run(folder, generator, progress)
+        replay, left = run(folder, generator, progress)
         progress.done()
         seconds = time.perf_counter() - begin
         report = replay.report
@@ -86,10 +86,10 @@ class Demo(command.Command):
               f'  {", ".join(f"{name}.jsonl" for name in RESULTS)}\n'
               f'Look into its database: triggerlib --config-file '
               f'{os.path.join(folder, "triggerlib.conf")} status\n')
-        if failures:
+        if left.failures:
             raise exceptions.TriggerlibError(
-                f'{len(failures)} pipelines failed, the first of them: '
-                f'{failures[0][2]}')
+                f'pipelines failed, one of them so: '
+                f'{left.failures[0].error}')
 
     def _show(self, path):
         write = self.app.stdout.write

@@ -17,6 +17,7 @@ import logging
 import os
 import sys
 import tempfile
+import typing
 
 from cliff import lister
 
@@ -26,6 +27,9 @@ from triggerlib import exceptions
 from triggerlib import state
 
 LOG = logging.getLogger(__name__)
+
+#: Failed instances of a kind whose errors are shown.
+SHOWN = 10
 
 
 class Replay(config.ConfiguredCommand, lister.Lister):
@@ -66,14 +70,30 @@ class Replay(config.ConfiguredCommand, lister.Lister):
                              'sqlite_synchronous': 'OFF'}
             conf = self.conf(parsed_args, overrides)
             progress = Progress(sys.stderr)
-            replay, failures = run(
+            replay, left = run(
                 conf, _read(parsed_args.file, self.app.stdin), progress,
                 step=parsed_args.step, leave_open=parsed_args.leave_open)
             progress.done()
-        for name, instance_id, error in failures:
-            LOG.error('Instance %s of %s failed: %s', instance_id, name,
-                      error)
-        return ('trigger', 'what', 'count'), rows(replay)
+        for one in left.failures:
+            LOG.error('Instance %s of %s failed: %s', one.id, one.name,
+                      one.error)
+        self._failed = bool(left.failures)
+        return ('trigger', 'what', 'count'), rows(replay, left)
+
+    def run(self, parsed_args):
+        """Replay, and fail when a pipeline did."""
+        return super().run(parsed_args) or int(self._failed)
+
+
+class Left(typing.NamedTuple):
+    """The instances that have not ended.
+
+    :param counts: how many, by name and state
+    :param failures: some of those whose pipeline failed
+    """
+
+    counts: dict
+    failures: list
 
 
 def run(conf, notifications, progress=None, *, step=60.0, leave_open=False):
@@ -84,8 +104,8 @@ def run(conf, notifications, progress=None, *, step=60.0, leave_open=False):
     :param progress: called with a report now and then
     :param step: seconds of event time in one transaction at most
     :param leave_open: end with the notifications
-    :returns: the replay, and ``(name, id, error)`` of each instance whose
-        pipeline failed
+    :returns: the :class:`triggerlib.trigger.replay.Replay`, and what is
+        :class:`Left`
     :raises DefinitionError: every mistake in the files
     """
     from triggerlib import storage
@@ -100,12 +120,12 @@ def run(conf, notifications, progress=None, *, step=60.0, leave_open=False):
         replay.feed(notifications, progress)
         if not leave_open:
             replay.run_out(progress=progress)
-        return replay, driver.run(_failures, write=False)
+        return replay, driver.run(_left, write=False)
     finally:
         driver.close()
 
 
-def rows(replay):
+def rows(replay, left):
     """Return what a replay did as ``(trigger, what, count)`` rows."""
     report = replay.report
     return [
@@ -117,7 +137,10 @@ def rows(replay):
     ] + [
         (name, {'fire': 'fired', 'expire': 'expired',
                 'source': 'passed through'}[kind], count)
-        for (name, kind), count in sorted(replay.ended.items())]
+        for (name, kind), count in sorted(replay.ended.items())
+    ] + [
+        (name, 'failed' if where in state.FAILED else 'still open', count)
+        for (name, where), count in sorted(left.counts.items())]
 
 
 class Progress:
@@ -143,13 +166,10 @@ class Progress:
             self._stream.write('\r\033[K')
 
 
-def _failures(tx):
-    failures = []
-    for failed in state.FAILED:
-        failures += [
-            (one.name, one.id, one.error)
-            for one in tx.list_instances(state=failed, limit=10)]
-    return failures
+def _left(tx):
+    return Left(tx.count_instances(), [
+        one for failed in state.FAILED
+        for one in tx.list_instances(state=failed, limit=SHOWN)])
 
 
 def _read(paths, stdin):

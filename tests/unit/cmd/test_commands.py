@@ -176,6 +176,7 @@ class TestReplay(CommandCase):
         rows = self.replay(notification('s', 'start', 0),
                            argv=['--open', '--connection', url])
         self.assertNotIn(('create', 'expired'), rows)
+        self.assertEqual(1, rows['create', 'still open'])
         one, = self.run_command.json(
             'instance', 'list', '--config-file', self.conf)
         self.assertEqual(('create', 'ACTIVE', '{"instance_id": "i"}'), (
@@ -189,6 +190,17 @@ class TestReplay(CommandCase):
              'timestamp': '0001-01-01 00:00'})
         self.assertEqual(2, rows['-', 'stored'])
         self.assertEqual(1, rows['create', 'expired'])
+
+    def test_a_pipeline_that_fails(self):
+        self.write('pipelines.yaml', test_manager.PIPELINES.replace(
+            'test://$NAME', f'file://{self.folder}/no/folder/out.jsonl'))
+        path = self.write('n.jsonl', json.dumps(
+            notification('s', 'start', 0)))
+        status, out, err = self.run_command(
+            'replay', '--config-file', self.conf, path)
+        self.assertEqual(1, status)
+        self.assertRegex(out, r'create +\| failed +\| +1 ')
+        self.assertIn('no/folder', err)
 
     def test_no_such_file(self):
         err = self.refused('replay', '--config-file', self.conf, 'nothing')

@@ -37,9 +37,9 @@ class TestDemo(base.TestCase):
     def test_every_record_is_right(self):
         generator = demo.notifications(5, 60, 3, record=True)
         demo.prepare(self.folder)
-        replay, failures = demo.run(self.folder, generator)
+        replay, left = demo.run(self.folder, generator)
         truth = generator.truth
-        self.assertEqual([], failures)
+        self.assertEqual(({}, []), left)
 
         created = {one.instance_id: one for one in truth.created()}
         records = self.records('create_time')

@@ -22,6 +22,10 @@ from triggerlib import exceptions
 # libyaml where PyYAML was built with it: both are safe loaders.
 _LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
+#: No definition needs as much. The loader recurses, and some that are in use
+#: do it in C, where too deep a file would end the process.
+MAX_DEPTH: typing.Final = 100
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Document:
@@ -157,10 +161,11 @@ def parse(text, file):
     :param text: the document
     :param file: the name that errors give as its place
     :returns: a :class:`Document`
-    :raises DefinitionError: it is not YAML
+    :raises DefinitionError: it is not YAML, or nested too deep
     """
     loader = root = None
     try:
+        _check_depth(text, file)
         loader = _LOADER(text)
         root = loader.get_single_node()
         data = None
@@ -169,9 +174,6 @@ def parse(text, file):
             # so the places are taken from a tree of their own.
             data = yaml.load(text, Loader=_LOADER)
         return Document(file, data, root)
-    except RecursionError as error:
-        raise exceptions.DefinitionError([exceptions.Problem(
-            file, None, None, None, 'is nested too deep')]) from error
     except yaml.YAMLError as error:
         mark = getattr(error, 'problem_mark', None)
         raise exceptions.DefinitionError([exceptions.Problem(
@@ -205,3 +207,16 @@ def _line_of_bad_value(root):
         else:
             stack += reversed(node.value)
     return None
+
+
+def _check_depth(text, file):
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise exceptions.DefinitionError([exceptions.Problem(
+                    file, event.start_mark.line + 1, None, None,
+                    f'is nested more than {MAX_DEPTH} deep')])
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1

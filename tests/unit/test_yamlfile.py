@@ -91,7 +91,16 @@ class TestRefusals(base.TestCase):
             'a: !!python/object/apply:os.getcwd []')))
 
     def test_nested_too_deep(self):
-        self.refused('[' * 5000 + ']' * 5000)
+        most = yamlfile.MAX_DEPTH
+        yamlfile.parse('\n' + '[' * most + ']' * most, 'f.yaml')
+        for depth in (most + 1, 100_000):
+            problem = self.refused('\n' + '[' * depth + ']' * depth)
+            self.assertEqual(2, problem.line)
+            # libyaml's own limit may be met first.
+            self.assertRegex(problem.message, 'deep|depth')
+        self.assertIn('deep', self.refused(
+            ''.join(' ' * level + 'a:\n' for level in range(most + 1))
+        ).message)
 
     def test_files(self):
         folder = self.useFixture(fixtures.TempDir()).path

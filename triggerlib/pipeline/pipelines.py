@@ -194,13 +194,15 @@ class _Loader:
             self._check_keys(item, keys, *path, definition=name)
             yield path, item, name
 
-    def _list(self, item, key, path, name):
+    def _list(self, item, key, path, name, needed=None):
         values = item.get(key)
         if values is None:
-            return []
+            values = []
         if not isinstance(values, list):
             self._refuse(f'{key} is a list', *path, key, definition=name)
             return []
+        if needed and not values:
+            self._refuse(needed, *path, key, definition=name)
         return values
 
     def _source(self, path, item, name, sinks):
@@ -214,10 +216,8 @@ class _Loader:
                          'events', definition=name)
             patterns = []
         found = []
-        wanted = self._list(item, 'sinks', path, name)
-        if not wanted:
-            self._refuse('a source names at least one sink', *path, 'sinks',
-                         definition=name)
+        wanted = self._list(item, 'sinks', path, name,
+                            'a source names at least one sink')
         for index, one in enumerate(wanted):
             if not isinstance(one, str) or one not in sinks:
                 self._refuse(f'there is no sink {one!r}'
@@ -237,10 +237,8 @@ class _Loader:
                 self._list(item, 'transformers', path, name)):
             steps.append(self._transformer(
                 (*path, 'transformers', index), one, name, len(steps)))
-        publishers = self._list(item, 'publishers', path, name)
-        if not publishers:
-            self._refuse('a sink has at least one publisher', *path,
-                         'publishers', definition=name)
+        publishers = self._list(item, 'publishers', path, name,
+                                'a sink has at least one publisher')
         for index, url in enumerate(publishers):
             steps.append(self._publisher(
                 (*path, 'publishers', index), url, name, len(steps)))

@@ -149,7 +149,9 @@ def _write(descriptor, data):
             view = view[os.write(descriptor, view):]
     except OSError:
         # A full disk takes part of a batch; the whole of it comes again.
-        os.ftruncate(descriptor, size)
+        # What cannot be cut off now, the next writer cuts off.
+        with contextlib.suppress(OSError):
+            os.ftruncate(descriptor, size)
         raise
 
 

@@ -177,6 +177,7 @@ def _foreign_errors():
     for module, name in (
             ('oslo_messaging', 'MessagingTimeout'),
             ('oslo_messaging', 'MessageDeliveryFailure'),
+            ('kombu.exceptions', 'OperationalError'),
             ('requests', 'ConnectionError'), ('requests', 'Timeout')):
         if module in sys.modules:
             yield getattr(sys.modules[module], name)

@@ -22,6 +22,8 @@ from triggerlib import exceptions
 from triggerlib.publisher import publisher
 from triggerlib import transport as transport_module
 
+_IN_PROCESS = urllib.parse.urlsplit(transport_module.IN_PROCESS).scheme
+
 TOPIC = 'event'
 PRIORITIES = ('audit', 'debug', 'info', 'warn', 'error', 'critical', 'sample')
 
@@ -59,16 +61,20 @@ class NotifierPublisher(publisher.Publisher):
             return
         target = oslo_messaging.Target(
             topic=f'{self._topic}.{self._priority}')
+        notifications = [self._notification(event) for event in events]
         try:
             transport = self._connected()
-            for event in events:
+            for notification in notifications:
                 # oslo.messaging's Notifier logs what goes wrong and says
                 # nothing, and makes ids of its own. What it is built on does
                 # neither.
                 transport._send_notification(
-                    target, {}, self._notification(event), version=2.0,
+                    target, {}, notification, version=2.0,
                     retry=self._retry)
-        except (oslo_messaging.MessagingException, OSError) as error:
+        except Exception as error:
+            # Drivers let the errors of their libraries through: where
+            # RabbitMQ is away, it is one of kombu's, of no class of
+            # oslo.messaging's or Python's.
             raise exceptions.PublishError(
                 f'{self.url.hostname or "the configured transport"} did not '
                 f'take a notification: {error}', retryable=True) from error
@@ -76,9 +82,12 @@ class NotifierPublisher(publisher.Publisher):
     def close(self):
         """Close the connection."""
         with self._lock:
-            if self._transport is not None:
-                self._transport.cleanup()
-                self._transport = None
+            transport, self._transport = self._transport, None
+        # The transport in the process has no connection, and cleaning it up
+        # would take the messages of everyone else's.
+        if (transport is not None
+                and transport._driver._url.transport != _IN_PROCESS):
+            transport.cleanup()
 
     def _check_host(self):
         try:

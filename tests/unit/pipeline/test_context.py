@@ -57,6 +57,7 @@ class TestRetryable(base.TestCase):
     """PipelineError.retryable"""
 
     def test_what_may_go_better_later(self):
+        from kombu import exceptions as kombu_exceptions
         import requests
 
         for cause in (
@@ -65,6 +66,7 @@ class TestRetryable(base.TestCase):
                 ConnectionRefusedError('x'), BrokenPipeError('x'),
                 TimeoutError('x'), oslo_messaging.MessagingTimeout('x'),
                 oslo_messaging.MessageDeliveryFailure('x'),
+                kombu_exceptions.OperationalError('x'),
                 requests.ConnectionError('x'), requests.ReadTimeout('x'),
                 requests.ConnectTimeout('x')):
             self.assertTrue(

@@ -131,8 +131,9 @@ instance = sa.Table(
     sa.Column('created_at', sa.BigInteger, nullable=False),
     sa.Column('updated_at', sa.BigInteger, nullable=False),
     sa.UniqueConstraint('active_key', name='uq_trigger_instance_active_key'),
-    sa.Index('ix_trigger_instance_active', 'state', 'fire_timestamp',
-             'expire_timestamp'),
+    sa.Index('ix_trigger_instance_fire', 'state', 'fire_timestamp'),
+    sa.Index('ix_trigger_instance_expire', 'state', 'expire_timestamp',
+             'fire_timestamp'),
     sa.Index('ix_trigger_instance_deadline', 'state', 'deadline'),
     sqlite_autoincrement=True, **_OPTIONS)
 

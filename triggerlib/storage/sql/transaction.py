@@ -14,6 +14,7 @@
 
 import itertools
 import json
+import operator
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
@@ -61,16 +62,15 @@ _NOW = {
 }
 _NOW['mariadb'] = _NOW['mysql']
 
-#: What a due-query looks for, and the column that it goes by.
+#: States, further conditions, and the column that a due-query goes by. Each
+#: state is asked for by itself, in the order of an index: what would have to
+#: be sorted is all that is due, and MariaDB locks what it sorts.
 _DUE = {
-    Due.TO_FIRE: (
-        [_instance.c.state == _ACTIVE], _instance.c.fire_timestamp),
-    Due.TO_EXPIRE: (
-        [_instance.c.state == _ACTIVE,
-         _instance.c.fire_timestamp.is_(None)],
-        _instance.c.expire_timestamp),
-    Due.READY: ([_instance.c.state.in_(_READY)], _instance.c.deadline),
-    Due.LEASED: ([_instance.c.state.in_(_LEASED)], _instance.c.deadline),
+    Due.TO_FIRE: ([_ACTIVE], [], _instance.c.fire_timestamp),
+    Due.TO_EXPIRE: ([_ACTIVE], [_instance.c.fire_timestamp.is_(None)],
+                    _instance.c.expire_timestamp),
+    Due.READY: (_READY, [], _instance.c.deadline),
+    Due.LEASED: (_LEASED, [], _instance.c.deadline),
 }
 
 
@@ -305,26 +305,24 @@ class SQLTransaction(driver_module.Transaction):
         return found
 
     def find_events(self, query, newest_first=False):
-        statement = self._narrowed(query)
-        key = sa.tuple_(_event.c.timestamp, _event.c.message_id)
+        statement, timestamp = self._narrowed(query)
+        key = sa.tuple_(timestamp, _event.c.message_id)
         if newest_first:
             statement = statement.order_by(
-                _event.c.timestamp.desc(), _event.c.message_id.desc())
+                timestamp.desc(), _event.c.message_id.desc())
         else:
-            statement = statement.order_by(
-                _event.c.timestamp, _event.c.message_id)
+            statement = statement.order_by(timestamp, _event.c.message_id)
         last = None
         while True:
             page = statement.limit(_PAGE)
             if last is not None:
                 bound = sa.tuple_(*last, types=[
-                    _event.c.timestamp.type, _event.c.message_id.type])
+                    timestamp.type, _event.c.message_id.type])
                 # The timestamp alone is for MySQL, which does not look up
                 # a pair in an index.
                 page = page.where(*(
-                    (key < bound, _event.c.timestamp <= last[0])
-                    if newest_first else
-                    (key > bound, _event.c.timestamp >= last[0])))
+                    (key < bound, timestamp <= last[0]) if newest_first
+                    else (key > bound, timestamp >= last[0])))
             found = self._execute(page).all()
             for row in found:
                 yield rows.to_event(*row)
@@ -333,33 +331,41 @@ class SQLTransaction(driver_module.Transaction):
             last = found[-1].timestamp, found[-1].message_id
 
     def _narrowed(self, query):
-        def in_time(column):
-            if query.begin is not None:
-                yield column >= rows.micros(query.begin)
-            if query.end is not None:
-                end = rows.micros(query.end)
-                yield column <= end if query.begin == query.end else (
-                    column < end)
+        """Return a query of events, and the column that it goes by.
 
-        statement = sa.select(*rows.EVENT).where(
-            *in_time(_event.c.timestamp))
+        The trait index has the timestamps too: a query of a trait goes by
+        it alone, where a planner could take the one by time and look at
+        every event there is.
+        """
+        usable = {}
+        if query.traits:
+            for name in self._indexed_names(complete=True):
+                if name in query.traits:
+                    wanted = query.traits[name]
+                    if not isinstance(wanted, tuple):
+                        wanted = (wanted,)
+                    usable[name] = sorted(set(map(rows.index_value, wanted)))
+        # The one of the fewest values first.
+        names = sorted(usable, key=lambda name: (len(usable[name]), name))
+        timestamp = _event.c.timestamp
+        statement = sa.select(*rows.EVENT)
         if query.event_types is not None:
             statement = statement.where(
                 _event.c.event_type.in_(query.event_types))
-        usable = (self._indexed_names(complete=True)
-                  if query.traits else frozenset())
-        for number, name in enumerate(sorted(usable & set(query.traits))):
-            wanted = query.traits[name]
-            if not isinstance(wanted, tuple):
-                wanted = (wanted,)
+        for number, name in enumerate(names):
             alias = _trait.alias(f'trait{number}')
-            statement = statement.where(_event.c.id.in_(
-                sa.select(alias.c.event_id).where(
-                    *in_time(alias.c.timestamp), alias.c.name == name,
-                    alias.c.value.in_(
-                        sorted({rows.index_value(one)
-                                for one in wanted})))))
-        return statement
+            wanted = (alias.c.name == name,
+                      alias.c.value.in_(usable[name]))
+            if number == 0:
+                timestamp = alias.c.timestamp
+                statement = statement.join_from(
+                    alias, _event, alias.c.event_id == _event.c.id).where(
+                        *wanted)
+            else:
+                statement = statement.where(_event.c.id.in_(
+                    sa.select(alias.c.event_id).where(
+                        *wanted, *_in_time(query, alias.c.timestamp))))
+        return statement.where(*_in_time(query, timestamp)), timestamp
 
     def purge_events(self, before, limit):
         unheld = ~sa.exists().where(_held.c.event_id == _event.c.id)
@@ -486,25 +492,34 @@ class SQLTransaction(driver_module.Transaction):
         return lists
 
     def due(self, what, moment, limit):
-        conditions, column = _DUE[what]
-        # In the order of an index, as MariaDB locks all that it sorts.
-        statement = sa.select(*rows.INSTANCE).where(
-            *conditions, column <= rows.micros(moment)).order_by(
-                column).limit(limit).with_for_update(skip_locked=True)
-        return [rows.to_instance(row) for row in self._execute(statement)]
+        states, conditions, column = _DUE[what]
+        found = []
+        for state in states:
+            statement = sa.select(*rows.INSTANCE).where(
+                _instance.c.state == state, *conditions,
+                column <= rows.micros(moment)).order_by(
+                    column).limit(limit).with_for_update(skip_locked=True)
+            found += map(rows.to_instance, self._execute(statement))
+        if len(states) > 1:
+            found.sort(key=operator.attrgetter(column.name))
+        return found[:limit]
 
     def backlog(self, what, moment):
-        conditions, column = _DUE[what]
+        states, conditions, column = _DUE[what]
         count, oldest = self._execute(
             sa.select(sa.func.count(), sa.func.min(column)).where(
-                *conditions, column <= rows.micros(moment))).one()
+                _instance.c.state.in_(states), *conditions,
+                column <= rows.micros(moment))).one()
         return count, rows.moment(oldest)
 
     def next_due(self):
+        # MariaDB looks a minimum up in an index only without conditions.
         moments = [
-            self._execute(sa.select(sa.func.min(column)).where(
-                *conditions)).scalar()
-            for conditions, column in _DUE.values()]
+            self._execute(sa.select(column).where(
+                _instance.c.state == state, *conditions,
+                column.is_not(None)).order_by(column).limit(1)).scalar()
+            for states, conditions, column in _DUE.values()
+            for state in states]
         return rows.moment(min(
             (one for one in moments if one is not None), default=None))
 
@@ -650,6 +665,15 @@ class SQLTransaction(driver_module.Transaction):
     def count_dead_letters(self):
         return self._execute(
             sa.select(sa.func.count()).select_from(_letter)).scalar_one()
+
+
+def _in_time(query, column):
+    """Yield the conditions that a query sets for a timestamp."""
+    if query.begin is not None:
+        yield column >= rows.micros(query.begin)
+    if query.end is not None:
+        end = rows.micros(query.end)
+        yield column <= end if query.begin == query.end else column < end
 
 
 def _check_name(name):

@@ -89,8 +89,11 @@ def upgrade():
                             name='uq_trigger_instance_active_key'),
         sqlite_autoincrement=True, **_OPTIONS)
     op.create_index(
-        'ix_trigger_instance_active', 'trigger_instance',
-        ['state', 'fire_timestamp', 'expire_timestamp'])
+        'ix_trigger_instance_fire', 'trigger_instance',
+        ['state', 'fire_timestamp'])
+    op.create_index(
+        'ix_trigger_instance_expire', 'trigger_instance',
+        ['state', 'expire_timestamp', 'fire_timestamp'])
     op.create_index(
         'ix_trigger_instance_deadline', 'trigger_instance',
         ['state', 'deadline'])

@@ -92,6 +92,7 @@ class Agent:
             server.wait()
         for loop in self._loops:
             loop.join()
+        self._catalog.current.pipelines.close()
         self._storage.close()
 
     def stop(self) -> None:

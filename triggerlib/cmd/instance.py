@@ -114,7 +114,8 @@ class Show(config.ConfiguredCommand, show.ShowOne):
 class Retry(config.ConfiguredCommand):
     """Have a failed trigger instance worked on again.
 
-    It goes on behind the last step that its journal says is done.
+    It goes on behind the last step that its journal says is done, unless
+    that is to be forgotten.
     """
 
     def get_parser(self, prog_name):
@@ -122,12 +123,20 @@ class Retry(config.ConfiguredCommand):
         parser = super().get_parser(prog_name)
         parser.add_argument('id', type=int, nargs='+',
                             help='id of the instance')
+        begin = parser.add_mutually_exclusive_group()
+        begin.add_argument(
+            '--from-step', metavar='STEP',
+            help='do this step, and those behind it, again')
+        begin.add_argument(
+            '--from-start', action='store_true',
+            help='do every step again')
         return parser
 
     def take_action(self, parsed_args):
         """Make the instances ready, all or none."""
         with self.storage(parsed_args) as storage:
-            storage.run(_retry, parsed_args.id)
+            storage.run(_retry, parsed_args.id, parsed_args.from_step,
+                        parsed_args.from_start)
         for instance_id in parsed_args.id:
             self.app.stdout.write(
                 f'Instance {instance_id} is ready to be worked on.\n')
@@ -181,7 +190,7 @@ def _load(tx, instance_id):
             tx.journal(instance_id))
 
 
-def _retry(tx, ids):
+def _retry(tx, ids, from_step, from_start):
     now = tx.now()
     for one in _find(tx, ids, lock=True):
         target = {State.ERROR: State.READY_TO_FIRE,
@@ -190,7 +199,21 @@ def _retry(tx, ids):
             raise exceptions.TriggerlibError(
                 f'instance {one.id} is {one.state}; only one that is ERROR '
                 f'or EXPIRE_ERROR can be retried. Nothing was changed.')
+        if from_start:
+            tx.forget_steps(one.id)
+        elif from_step is not None:
+            tx.forget_steps(one.id, _position(tx, one, from_step))
         tx.transition([one.id], one.state, target, deadline=now, attempts=0)
+
+
+def _position(tx, instance, step):
+    journal = tx.journal(instance.id)
+    if step not in journal:
+        raise exceptions.NotFound(
+            f'the journal of instance {instance.id} has no step {step!r}; it '
+            f'has {", ".join(sorted(journal)) or "none"}. Nothing was '
+            f'changed.')
+    return journal[step].position
 
 
 def _delete(tx, ids):

@@ -14,6 +14,7 @@
 
 import threading
 import urllib.parse
+import weakref
 
 import oslo_messaging
 
@@ -54,6 +55,7 @@ class NotifierPublisher(publisher.Publisher):
             self._check_host()
         self._lock = threading.Lock()
         self._transport = None
+        self._disconnect = None
 
     def publish(self, events, context):
         """Send the events."""
@@ -82,12 +84,10 @@ class NotifierPublisher(publisher.Publisher):
     def close(self):
         """Close the connection."""
         with self._lock:
-            transport, self._transport = self._transport, None
-        # The transport in the process has no connection, and cleaning it up
-        # would take the messages of everyone else's.
-        if (transport is not None
-                and transport._driver._url.transport != _IN_PROCESS):
-            transport.cleanup()
+            self._transport = None
+            if self._disconnect is not None:
+                self._disconnect()
+                self._disconnect = None
 
     def _check_host(self):
         try:
@@ -117,6 +117,10 @@ class NotifierPublisher(publisher.Publisher):
         with self._lock:
             if self._transport is None:
                 self._transport = self._connect()
+                # Also when the pipelines are loaded again, and no run uses
+                # this publisher any more.
+                self._disconnect = weakref.finalize(
+                    self, _clean_up, self._transport)
             return self._transport
 
     def _connect(self):
@@ -124,6 +128,13 @@ class NotifierPublisher(publisher.Publisher):
             return transport_module.get_notification_transport(self.conf)
         return oslo_messaging.get_notification_transport(
             self.conf, url=self._transport_url())
+
+
+def _clean_up(transport):
+    # The transport in the process has no connection, and cleaning it up
+    # would take the messages of everyone else's.
+    if transport._driver._url.transport != _IN_PROCESS:
+        transport.cleanup()
 
 
 def _priority(text):

@@ -20,6 +20,7 @@ import fixtures
 
 from triggerlib import criteria
 from triggerlib.state import State
+from triggerlib import storage
 
 from tests import base
 from tests import command
@@ -322,6 +323,36 @@ class TestStorage(CommandCase):
         self.engine.settle()
         self.assertEqual([], self.engine.instances())
         self.assertEqual(1, len(self.engine.published()))
+
+    def test_retry_from_a_step(self):
+        instance_id = self.fail_one()
+
+        def journal(tx):
+            for position, step in enumerate(('a', 'b', 'c')):
+                tx.save_step(instance_id, storage.StepRecord(
+                    step, position, storage.StepState.DONE))
+
+        def steps():
+            return sorted(self.engine.storage.run(
+                lambda tx: tx.journal(instance_id)))
+
+        self.engine.storage.run(journal)
+        err = self.refused('--config-file', self.conf, 'instance', 'retry',
+                           str(instance_id), '--from-step', 'x')
+        self.assertIn("no step 'x'; it has a, b, c", err)
+        self.assertEqual(['a', 'b', 'c'], steps())
+        self.ok('--config-file', self.conf, 'instance', 'retry',
+                str(instance_id), '--from-step', 'b')
+        self.assertEqual(['a'], steps())
+
+    def test_retry_from_the_start(self):
+        instance_id = self.fail_one()
+        self.engine.storage.run(lambda tx: tx.save_step(
+            instance_id, storage.StepRecord('a', 0, storage.StepState.DONE)))
+        self.ok('--config-file', self.conf, 'instance', 'retry',
+                str(instance_id), '--from-start')
+        self.assertEqual({}, self.engine.storage.run(
+            lambda tx: tx.journal(instance_id)))
 
     def test_delete(self):
         instance_id = str(self.fail_one())

@@ -12,9 +12,11 @@
 
 """``notifier://``, over oslo.messaging's transport in the process."""
 
+import gc
 import threading
 import uuid
 
+from oslo_config import cfg
 import oslo_messaging
 
 from tests import base
@@ -130,3 +132,41 @@ class TestNotifier(base.TestCase):
             error = self.assertRaises(
                 ValueError, notifier.NotifierPublisher, self.conf, url)
             self.assertIn(part, str(error), url)
+
+
+class _Transport:
+    """A transport that only remembers that it was cleaned up."""
+
+    def __init__(self, cleaned):
+        self._driver = self._url = self
+        self.transport = 'rabbit'
+        self._cleaned = cleaned
+
+    def cleanup(self):
+        self._cleaned.append(True)
+
+
+class TestDisconnect(base.TestCase):
+    """A connection does not outlive the publisher that opened it."""
+
+    def connected(self, cleaned):
+        conf = cfg.ConfigOpts()
+        opened = notifier.NotifierPublisher(conf, 'notifier://')
+        opened._connect = lambda: _Transport(cleaned)
+        opened._connected()
+        return opened
+
+    def test_closing(self):
+        cleaned = []
+        opened = self.connected(cleaned)
+        opened.close()
+        opened.close()
+        self.assertEqual([True], cleaned)
+
+    def test_a_publisher_that_nobody_uses_any_more(self):
+        cleaned = []
+        opened = self.connected(cleaned)
+        self.assertEqual([], cleaned)
+        del opened
+        gc.collect()
+        self.assertEqual([True], cleaned)

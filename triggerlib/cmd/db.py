@@ -73,7 +73,7 @@ class Purge(config.ConfiguredCommand):
                 done = storage.run(lambda tx: tx.purge_events(
                     before, parsed_args.batch))
                 gone += done
-                if done < parsed_args.batch:
+                if not done:
                     break
         self.app.stdout.write(f'{gone} events were deleted.\n')
 

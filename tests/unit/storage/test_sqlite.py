@@ -141,16 +141,18 @@ class TestFile(sql.SQLRules, storage_contract.StorageContract,
                 for *_, step in plan:
                     if not step.startswith('SCAN'):
                         continue
-                    # These end with their page; the registry is short.
+                    # These end with their page; the registry is short, and
+                    # a row of subqueries is no table.
                     self.assertTrue(
                         step.startswith('SCAN indexed_trait')
+                        or step == 'SCAN CONSTANT ROW'
                         or 'ORDER BY event.id DESC' in statement
                         or (step == 'SCAN event USING INDEX '
                                     'ix_event_timestamp'
                             and 'trait0' not in statement
                             and 'event_type IN' not in statement),
                         f'{step}: {statement}')
-        self.assertGreater(plans, 40)
+        self.assertGreater(plans, 35)
 
 
 class TestMemory(sql.Scratch, storage_contract.StorageContract,

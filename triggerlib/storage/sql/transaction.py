@@ -12,6 +12,7 @@
 
 """All statements: what each of them decides, and in which order they lock."""
 
+import functools
 import itertools
 import json
 import operator
@@ -202,9 +203,7 @@ class SQLTransaction(driver_module.Transaction):
     def _ids_of(self, message_ids):
         found = {}
         for chunk in self._chunks(message_ids):
-            found.update(self._execute(
-                sa.select(_event.c.message_id, _event.c.id).where(
-                    _event.c.message_id.in_(chunk))).all())
+            found.update(self._execute(_IDS_OF, {'values': chunk}).all())
         return found
 
     def _index(self, events, indexed):
@@ -223,9 +222,7 @@ class SQLTransaction(driver_module.Transaction):
         # Whoever registers a trait waits for the batches that do not know
         # of it yet. On PostgreSQL they lock the table, as a lock on a row
         # would be a write; who only reads is in nobody's way.
-        statement = sa.select(_indexed.c.name)
-        if complete:
-            statement = statement.where(_indexed.c.indexed_to.is_(None))
+        statement = _COMPLETE if complete else _REGISTERED
         if lock and self._dialect == 'postgresql':
             self._connection.exec_driver_sql(
                 'LOCK TABLE indexed_trait IN ROW SHARE MODE')
@@ -412,10 +409,7 @@ class SQLTransaction(driver_module.Transaction):
     def _lock_keys(self, keys):
         found = {}
         for chunk in self._chunks(keys):
-            for row in self._execute(
-                    sa.select(*rows.INSTANCE).where(
-                        _instance.c.active_key.in_(chunk)).order_by(
-                            _instance.c.active_key).with_for_update()):
+            for row in self._execute(_LOCK_KEYS, {'values': chunk}):
                 instance = rows.to_instance(row)
                 found[instance.active_key] = instance
         return found
@@ -472,34 +466,26 @@ class SQLTransaction(driver_module.Transaction):
     def get_instances(self, ids, lock=False):
         found = []
         for chunk in self._chunks(sorted(set(ids))):
-            statement = sa.select(*rows.INSTANCE).where(
-                _instance.c.id.in_(chunk)).order_by(_instance.c.id)
-            if lock:
-                statement = statement.with_for_update()
-            found += map(rows.to_instance, self._execute(statement))
+            found += map(rows.to_instance, self._execute(
+                _LOCK_INSTANCES if lock else _INSTANCES, {'values': chunk}))
         return found
 
     def instance_events(self, ids):
         lists = {one: [] for one in ids}
         for chunk in self._chunks(lists):
-            for row_id, *row in self._execute(
-                    sa.select(_held.c.instance_id, *rows.EVENT).join_from(
-                        _held, _event, _held.c.event_id == _event.c.id)
-                    .where(_held.c.instance_id.in_(chunk))):
+            for row_id, *row in self._execute(_LISTS, {'values': chunk}):
                 lists[row_id].append(rows.to_event(*row))
         for events in lists.values():
             events.sort(key=event_module.sort_key)
         return lists
 
     def due(self, what, moment, limit):
-        states, conditions, column = _DUE[what]
+        states, _, column = _DUE[what]
         found = []
         for state in states:
-            statement = sa.select(*rows.INSTANCE).where(
-                _instance.c.state == state, *conditions,
-                column <= rows.micros(moment)).order_by(
-                    column).limit(limit).with_for_update(skip_locked=True)
-            found += map(rows.to_instance, self._execute(statement))
+            found += map(rows.to_instance, self._execute(
+                _LOCK_DUE[what, state],
+                {'moment': rows.micros(moment), 'most': limit}))
         if len(states) > 1:
             found.sort(key=operator.attrgetter(column.name))
         return found[:limit]
@@ -513,13 +499,7 @@ class SQLTransaction(driver_module.Transaction):
         return count, rows.moment(oldest)
 
     def next_due(self):
-        # MariaDB looks a minimum up in an index only without conditions.
-        moments = [
-            self._execute(sa.select(column).where(
-                _instance.c.state == state, *conditions,
-                column.is_not(None)).order_by(column).limit(1)).scalar()
-            for states, conditions, column in _DUE.values()
-            for state in states]
+        moments = self._execute(_NEXT_DUE).one()
         return rows.moment(min(
             (one for one in moments if one is not None), default=None))
 
@@ -532,33 +512,35 @@ class SQLTransaction(driver_module.Transaction):
         return moved
 
     def _move(self, ids, source, target, owner, changes):
-        statement = sa.select(_instance.c.id).where(
-            _instance.c.id.in_(ids), _instance.c.state == str(source))
+        found = {'values': ids, 'source': str(source)}
         if owner is not None:
-            statement = statement.where(_instance.c.owner == owner)
+            statement = _LOCK_HELD
+            found['old_owner'] = owner
         elif source in state_module.LEASED:
-            statement = statement.where(
-                _instance.c.deadline <= self._micros())
-        ids = self._execute(statement.order_by(
-            _instance.c.id).with_for_update()).scalars().all()
+            statement = _LOCK_OVERDUE
+            found['moment'] = self._micros()
+        else:
+            statement = _LOCK_STATE
+        ids = self._execute(statement, found).scalars().all()
         if not ids:
             return ids
         if target is State.DELETED:
             # The list and the journal go by their foreign keys.
-            self._execute(_instance.delete().where(_instance.c.id.in_(ids)))
+            self._execute(_DELETE, {'values': ids})
             return ids
         values = {'owner': None, 'deadline': None, 'not_before': None,
-                  **changes}
+                  **changes, 'state': str(target),
+                  'updated_at': self._micros()}
         for name in ('deadline', 'not_before'):
             values[name] = rows.micros(values[name])
         if 'error' in values:
             values['error'] = rows.clean(values['error'])
         if source is State.ACTIVE:
             values['active_key'] = None
-        self._execute(_instance.update().where(
-            _instance.c.id.in_(ids)).values(
-                state=str(target), version=_instance.c.version + 1,
-                updated_at=self._micros(), **values))
+        self._execute(
+            _move_statement(tuple(sorted(values))),
+            {'values': ids, **{f'new_{name}': value
+                               for name, value in values.items()}})
         return ids
 
     def postpone(self, ids, deadline):
@@ -571,12 +553,9 @@ class SQLTransaction(driver_module.Transaction):
                     updated_at=self._micros()))
 
     def hold(self, instance_id, owner, deadline):
-        done = self._execute(_instance.update().where(
-            _instance.c.id == instance_id, _instance.c.owner == owner,
-            _instance.c.state.in_(_LEASED)).values(
-                deadline=rows.micros(deadline),
-                version=_instance.c.version + 1,
-                updated_at=self._micros()))
+        done = self._execute(_HOLD, {
+            'row_id': instance_id, 'old_owner': owner,
+            'new_deadline': rows.micros(deadline), 'now': self._micros()})
         if done.rowcount != 1:
             raise driver_module.lease_lost(instance_id, owner)
 
@@ -589,11 +568,7 @@ class SQLTransaction(driver_module.Transaction):
                 driver_module.StepState(row.state), row.attempts, row.items,
                 row.output, row.error, rows.moment(row.started_at),
                 rows.moment(row.finished_at))
-            for row in self._execute(
-                sa.select(*[column for column in _journal.c
-                            if column is not _journal.c.instance_id]).where(
-                    _journal.c.instance_id == instance_id).order_by(
-                        _journal.c.position))}
+            for row in self._execute(_STEPS, {'row_id': instance_id})}
 
     def save_step(self, instance_id, record):
         values = {
@@ -690,6 +665,78 @@ def _check_name(name):
 
 
 #: What was collected, written to one instance.
+# Statements that are the same each time are built once: to build one takes
+# longer than SQLite takes to run it.
+
+_VALUES = sa.bindparam('values', expanding=True)
+
+_REGISTERED = sa.select(_indexed.c.name)
+_COMPLETE = _REGISTERED.where(_indexed.c.indexed_to.is_(None))
+
+_IDS_OF = sa.select(_event.c.message_id, _event.c.id).where(
+    _event.c.message_id.in_(_VALUES))
+
+_LISTS = sa.select(_held.c.instance_id, *rows.EVENT).join_from(
+    _held, _event, _held.c.event_id == _event.c.id).where(
+        _held.c.instance_id.in_(_VALUES))
+
+_INSTANCES = sa.select(*rows.INSTANCE).where(
+    _instance.c.id.in_(_VALUES)).order_by(_instance.c.id)
+_LOCK_INSTANCES = _INSTANCES.with_for_update()
+
+_LOCK_KEYS = sa.select(*rows.INSTANCE).where(
+    _instance.c.active_key.in_(_VALUES)).order_by(
+        _instance.c.active_key).with_for_update()
+
+_LOCK_DUE = {
+    (what, state): sa.select(*rows.INSTANCE).where(
+        _instance.c.state == state, *conditions,
+        column <= sa.bindparam('moment')).order_by(column).limit(
+            sa.bindparam('most', type_=sa.Integer)).with_for_update(
+                skip_locked=True)
+    for what, (states, conditions, column) in _DUE.items()
+    for state in states}
+
+# MariaDB looks a minimum up in an index only without conditions.
+_NEXT_DUE = sa.select(*(
+    sa.select(column).where(
+        _instance.c.state == state, *conditions,
+        column.is_not(None)).order_by(column).limit(1).scalar_subquery()
+    for states, conditions, column in _DUE.values() for state in states))
+
+_LOCK_STATE = sa.select(_instance.c.id).where(
+    _instance.c.id.in_(_VALUES),
+    _instance.c.state == sa.bindparam('source')).order_by(
+        _instance.c.id).with_for_update()
+_LOCK_HELD = _LOCK_STATE.where(
+    _instance.c.owner == sa.bindparam('old_owner'))
+_LOCK_OVERDUE = _LOCK_STATE.where(
+    _instance.c.deadline <= sa.bindparam('moment'))
+
+_DELETE = _instance.delete().where(_instance.c.id.in_(_VALUES))
+
+_HOLD = _instance.update().where(
+    _instance.c.id == sa.bindparam('row_id'),
+    _instance.c.owner == sa.bindparam('old_owner'),
+    _instance.c.state.in_(_LEASED)).values(
+        deadline=sa.bindparam('new_deadline'),
+        version=_instance.c.version + 1, updated_at=sa.bindparam('now'))
+
+_STEPS = sa.select(*(
+    column for column in _journal.c
+    if column is not _journal.c.instance_id)).where(
+        _journal.c.instance_id == sa.bindparam('row_id')).order_by(
+            _journal.c.position)
+
+
+@functools.lru_cache(maxsize=64)
+def _move_statement(names):
+    """Return the update that sets these columns of some instances."""
+    return _instance.update().where(_instance.c.id.in_(_VALUES)).values(
+        version=_instance.c.version + 1,
+        **{name: sa.bindparam(f'new_{name}') for name in names})
+
+
 _COLLECT = _instance.update().where(
     _instance.c.id == sa.bindparam('row_id')).values(
         fingerprint=sa.bindparam('new_fingerprint'),

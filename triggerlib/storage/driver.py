@@ -33,6 +33,8 @@ from triggerlib.event import event as event_module
 from triggerlib import exceptions
 from triggerlib import state as state_module
 
+UTC = datetime.timezone.utc
+
 State = state_module.State
 Event = event_module.Event
 
@@ -205,9 +207,8 @@ def check_event(event) -> None:
         if b'\0' in data:
             raise exceptions.EventError(
                 event.message_id, f'its {name} has a NUL character')
-    if event.timestamp.tzinfo is None:
-        raise exceptions.EventError(
-            event.message_id, 'its timestamp has no time zone')
+    if event.timestamp.tzinfo is not UTC:
+        _check_moment(event, 'timestamp', event.timestamp)
     for name, value in event.traits.items():
         if type(value) not in _PLAIN or type(name) is not str:
             _check_trait(event, name, value)
@@ -223,14 +224,26 @@ def _check_trait(event, name, value):
             event.message_id,
             f'the name of its trait {name!r} is not a text')
     if isinstance(value, datetime.datetime):
-        if value.tzinfo is None:
-            raise exceptions.EventError(
-                event.message_id, f'its trait {name!r} has no time zone')
+        _check_moment(event, f'trait {name!r}', value)
     elif not isinstance(value, (str, int, float)):
         raise exceptions.EventError(
             event.message_id,
             f'its trait {name!r} is neither text, int, float nor datetime '
             f'but {type(value).__name__}')
+
+
+def _check_moment(event, what, moment):
+    # What has no place in UTC could be written, and never be read again.
+    if moment.utcoffset() is None:
+        raise exceptions.EventError(
+            event.message_id, f'its {what} has no time zone')
+    try:
+        moment.astimezone(UTC)
+    except OverflowError as error:
+        raise exceptions.EventError(
+            event.message_id,
+            f'its {what} {moment} is outside of the years 1 to 9999 in UTC'
+        ) from error
 
 
 def lease_lost(instance_id, owner) -> exceptions.LeaseLost:

@@ -460,6 +460,29 @@ class StorageContract:
             'a', 'test.event', datetime.datetime(2026, 1, 1)))
         self._refused(event('a', when=datetime.datetime(2026, 1, 1)))
 
+    def test_a_moment_that_utc_does_not_have_is_refused(self):
+        hour = datetime.timedelta(hours=1)
+        for moment in (
+                datetime.datetime.max.replace(
+                    tzinfo=datetime.timezone(-hour)),
+                datetime.datetime.min.replace(
+                    tzinfo=datetime.timezone(hour))):
+            self._refused(event_module.Event('a', 'test.event', moment))
+            self._refused(event('a', when=moment))
+
+    def test_the_first_and_the_last_moment_there_are(self):
+        moments = [
+            datetime.datetime.min.replace(tzinfo=datetime.timezone.utc),
+            datetime.datetime.max.replace(tzinfo=datetime.timezone.utc)]
+        events = [event_module.Event(f'm{number}', 'test.event', moment,
+                                     {'when': moment})
+                  for number, moment in enumerate(moments)]
+        self.store(*events)
+        self.assertEqual(events, self.read(
+            lambda tx: list(tx.find_events(Query()))))
+        self.assertEqual(moments[1], self.read(
+            lambda tx: tx.newest_event()).timestamp)
+
     def test_what_is_no_trait_is_refused(self):
         for value in (None, [1], {'t': 1}, (1,), b'a', object(),
                       datetime.date(2026, 1, 1)):
@@ -472,6 +495,23 @@ class StorageContract:
         found = self.read(lambda tx: tx.get_events(['b', 'a', 'a', 'c']))
         self.assertEqual(['a'], list(found))
         self.assertEqual({}, self.read(lambda tx: tx.get_events([])))
+
+    def test_what_cannot_be_stored_is_not_found(self):
+        self.store(event('a'))
+        self.new()
+        for text in ('a\0', '\ud800'):
+            self.assertEqual({}, self.read(
+                lambda tx: tx.get_events([text])))
+            self.assertEqual([], self.find(Query(event_types=(text,))))
+            self.assertEqual([], self.read(
+                lambda tx: tx.list_instances(name=text)))
+        for number in (2 ** 70, 0, -1, -2 ** 70):
+            self.assertEqual([], self.read(
+                lambda tx: tx.get_instances([number], lock=True)))
+        self.assertEqual([], self.read(
+            lambda tx: tx.list_instances(after=2 ** 70)))
+        self.assertEqual([], self.read(
+            lambda tx: tx.list_dead_letters(after=2 ** 70)))
 
     def test_the_newest_event(self):
         newest = driver_module.NewestEvent

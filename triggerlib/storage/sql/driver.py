@@ -51,8 +51,9 @@ class SQLDriver(driver_module.Driver):
             opened = self._opened.setdefault(pid, self._open())
             for other in set(self._opened) - {pid}:
                 # The parent still uses its connections.
-                engine, _ = self._opened.pop(other)
-                engine.dispose(close=False)
+                gone = self._opened.pop(other, None)
+                if gone is not None:
+                    gone[0].dispose(close=False)
         return opened
 
     @property

@@ -177,6 +177,11 @@ def errors():
         yield
     except (db_exc.DBError, sa.exc.DBAPIError) as error:
         raise _meaning(error)(_text(error)) from error
+    except db_exc.DBInvalidUnicodeParameter as error:
+        # The only one of oslo.db's that is not a DBError.
+        raise exceptions.StorageError(
+            'a text is not Unicode, so that the database does not take it'
+        ) from error
     except sa.exc.TimeoutError as error:
         # No connection of the pool's came free.
         raise exceptions.StorageBusy(_text(error)) from error

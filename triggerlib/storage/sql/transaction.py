@@ -48,6 +48,8 @@ _CHUNK = 5000
 _PAGE = 500
 #: How often :meth:`SQLTransaction.lock_active` looks for a new instance.
 _ROUNDS = 10
+#: The highest number that a row can have.
+_LAST_ID = 2 ** 63 - 1
 #: Traits of this many characters and more may be too much for MySQL.
 _LARGE = 250_000
 
@@ -295,7 +297,7 @@ class SQLTransaction(driver_module.Transaction):
 
     def get_events(self, message_ids):
         found = {}
-        for chunk in self._chunks(set(message_ids)):
+        for chunk in self._chunks(filter(_storable, set(message_ids))):
             for row in self._execute(sa.select(*rows.EVENT).where(
                     _event.c.message_id.in_(chunk))):
                 found[row[0]] = rows.to_event(*row)
@@ -348,7 +350,8 @@ class SQLTransaction(driver_module.Transaction):
         statement = sa.select(*rows.EVENT)
         if query.event_types is not None:
             statement = statement.where(
-                _event.c.event_type.in_(query.event_types))
+                _event.c.event_type.in_(
+                    list(filter(_storable, query.event_types))))
         for number, name in enumerate(names):
             alias = _trait.alias(f'trait{number}')
             wanted = (alias.c.name == name,
@@ -465,7 +468,8 @@ class SQLTransaction(driver_module.Transaction):
 
     def get_instances(self, ids, lock=False):
         found = []
-        for chunk in self._chunks(sorted(set(ids))):
+        ids = {one for one in ids if 0 < one <= _LAST_ID}
+        for chunk in self._chunks(sorted(ids)):
             found += map(rows.to_instance, self._execute(
                 _LOCK_INSTANCES if lock else _INSTANCES, {'values': chunk}))
         return found
@@ -597,7 +601,10 @@ class SQLTransaction(driver_module.Transaction):
     # For people
 
     def list_instances(self, *, state=None, name=None, after=0, limit=100):
-        statement = sa.select(*rows.INSTANCE).where(_instance.c.id > after)
+        if name is not None and not _storable(name):
+            return []
+        statement = sa.select(*rows.INSTANCE).where(
+            _instance.c.id > min(after, _LAST_ID))
         if state is not None:
             statement = statement.where(_instance.c.state == str(state))
         if name is not None:
@@ -634,8 +641,9 @@ class SQLTransaction(driver_module.Transaction):
                 row.kind, row.message_id, row.reason, row.body,
                 rows.moment(row.created_at), row.id)
             for row in self._execute(
-                sa.select(_letter).where(_letter.c.id > after).order_by(
-                    _letter.c.id).limit(limit))]
+                sa.select(_letter).where(
+                    _letter.c.id > min(after, _LAST_ID)).order_by(
+                        _letter.c.id).limit(limit))]
 
     def count_dead_letters(self):
         return self._execute(
@@ -651,20 +659,25 @@ def _in_time(query, column):
         yield column <= end if query.begin == query.end else column < end
 
 
+def _storable(text):
+    """Tell whether there can be a row of that text.
+
+    Not every backend takes others even to look for them.
+    """
+    try:
+        return b'\0' not in text.encode()
+    except UnicodeEncodeError:
+        return False
+
+
 def _check_name(name):
     """Refuse a trait's name that the trait index cannot hold."""
-    try:
-        fits = 0 < len(name) <= models.NAME_LENGTH and b'\0' not in (
-            name.encode())
-    except UnicodeEncodeError:
-        fits = False
-    if not fits:
+    if not 0 < len(name) <= models.NAME_LENGTH or not _storable(name):
         raise exceptions.StorageError(
             f'the trait {name!r} cannot be indexed: its name is not a text '
             f'of 1 to {models.NAME_LENGTH} characters')
 
 
-#: What was collected, written to one instance.
 # Statements that are the same each time are built once: to build one takes
 # longer than SQLite takes to run it.
 
@@ -737,6 +750,7 @@ def _move_statement(names):
         **{name: sa.bindparam(f'new_{name}') for name in names})
 
 
+#: What was collected, written to one instance.
 _COLLECT = _instance.update().where(
     _instance.c.id == sa.bindparam('row_id')).values(
         fingerprint=sa.bindparam('new_fingerprint'),

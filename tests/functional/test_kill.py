@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Three processes on one SQLite file, two of them killed again and again."""
+"""Three processes on one database, two of them killed again and again."""
 
 import collections
 import json
@@ -33,6 +33,7 @@ from triggerlib.testing import generator
 from triggerlib.trigger import manager
 
 from tests import base
+from tests import servers
 
 SERVERS = 150
 SPREAD = 20
@@ -100,8 +101,11 @@ def feed(conf_path):
     driver.close()
 
 
-class TestKill(base.TestCase):
-    """Every instance ends, and ends once, whoever dies at what moment."""
+class KillRules:
+    """Every instance ends, and ends once, whoever dies at what moment.
+
+    A subclass gives the ``connection``.
+    """
 
     def setUp(self):
         super().setUp()
@@ -117,7 +121,7 @@ class TestKill(base.TestCase):
         with open(self.conf_path, 'w', encoding='utf-8') as stream:
             stream.write(textwrap.dedent(f"""
                 [triggerlib]
-                connection = sqlite:///{self.folder}/t.sqlite
+                connection = {self.connection()}
                 trigger_definitions_cfg_file = triggers.yaml
                 event_pipeline_cfg_file = pipelines.yaml
                 event_definitions_cfg_file = events.yaml
@@ -220,3 +224,24 @@ class TestKill(base.TestCase):
         self.assertEqual(
             sum(truth.counts.values()) + len(events),
             self.storage.run(lambda tx: tx.count_events(), write=False))
+
+
+class TestSQLite(KillRules, base.TestCase):
+    """Three processes on one file."""
+
+    def connection(self):
+        return f'sqlite:///{self.folder}/t.sqlite'
+
+
+class TestPostgreSQL(KillRules, base.TestCase):
+    """Three processes on one server."""
+
+    def connection(self):
+        return servers.postgresql_url(self)
+
+
+class TestMariaDB(KillRules, base.TestCase):
+    """Three processes on one server."""
+
+    def connection(self):
+        return servers.mysql_url(self)

@@ -152,6 +152,19 @@ def register_opts(conf):
     conf.register_opts(_ALL_OPTS, group=GROUP)
 
 
+def check(conf):
+    """Refuse values that an option cannot have.
+
+    oslo.config looks at a value when it is first asked for, which may be
+    long after the start.
+
+    :param conf: an ``oslo_config.cfg.ConfigOpts`` that has read its files
+    :raises oslo_config.cfg.Error: it names file, option and value
+    """
+    for option in _ALL_OPTS:
+        conf[GROUP][option.dest]
+
+
 def list_opts():
     """Return the options for ``oslo-config-generator``."""
     return [(GROUP, copy.deepcopy(_ALL_OPTS))]

@@ -209,11 +209,11 @@ class KillRules:
         events = self.storage.run(lambda tx: list(tx.find_events(
             criteria.EventQuery(tuple(expected), None, None, {}))),
             write=False)
-        for event_type, servers in expected.items():
+        for event_type, names in expected.items():
             found = collections.Counter(
                 event.traits['server'] for event in events
                 if event.event_type == event_type)
-            self.assertEqual(dict.fromkeys(servers, 1), dict(found))
+            self.assertEqual(dict.fromkeys(names, 1), dict(found))
             # A file is written at least once, always under the same ids.
             ids = {event.message_id for event in events
                    if event.event_type == event_type}

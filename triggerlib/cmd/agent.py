@@ -140,6 +140,7 @@ def main(argv=None):
         args += ['--config-dir', path]
     try:
         conf(args, project='triggerlib')
+        opts.check(conf)
         logging.setup(conf, 'triggerlib')
         agent = Agent(conf, options.parts or PARTS)
     except (exceptions.TriggerlibError, cfg.Error) as error:

@@ -48,6 +48,7 @@ def load(files=(), dirs=(), overrides=None):
     for path in dirs:
         args += ['--config-dir', path]
     conf(args, project='triggerlib')
+    opts.check(conf)
     for name, value in (overrides or {}).items():
         conf.set_override(name, value, group=opts.GROUP)
     return conf

@@ -175,12 +175,12 @@ def _left(tx):
 def _read(paths, stdin):
     for path in paths:
         if path == '-':
-            yield from _lines(stdin, '-')
+            yield from _lines(getattr(stdin, 'buffer', stdin), '-')
             continue
         try:
-            with open(path, encoding='utf-8') as stream:
+            with open(path, 'rb') as stream:
                 yield from _lines(stream, path)
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
             raise exceptions.TriggerlibError(
                 f'{path} cannot be read: {error}') from error
 
@@ -194,4 +194,5 @@ def _lines(stream, path):
         except (ValueError, RecursionError) as error:
             LOG.error('%s:%d is not JSON: %s', path, number, error)
             # The text itself goes on, and ends as a dead letter.
-            yield line
+            yield (line.decode('utf-8', 'backslashreplace')
+                   if isinstance(line, bytes) else line)

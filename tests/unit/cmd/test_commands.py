@@ -172,6 +172,16 @@ class TestReplay(CommandCase):
         self.assertEqual(1, rows['-', 'stored'])
         self.assertTrue(os.path.exists(f'{self.folder}/kept.sqlite'))
 
+    def test_a_line_that_is_no_text(self):
+        path = f'{self.folder}/n.jsonl'
+        with open(path, 'wb') as stream:
+            stream.write(b'\xff\xfe{\n')
+            stream.write(json.dumps(
+                notification('s', 'start', 0)).encode() + b'\n')
+        rows = {row['what']: row['count'] for row in self.run_command.json(
+            'replay', '--config-file', self.conf, path)}
+        self.assertEqual((1, 1), (rows['stored'], rows['dead letters']))
+
     def test_left_open(self):
         url = f'sqlite:///{self.folder}/t.sqlite'
         rows = self.replay(notification('s', 'start', 0),
@@ -206,6 +216,34 @@ class TestReplay(CommandCase):
     def test_no_such_file(self):
         err = self.refused('replay', '--config-file', self.conf, 'nothing')
         self.assertIn('nothing cannot be read', err)
+
+
+class TestConfiguration(CommandCase):
+    """Values that options cannot have."""
+
+    def test_a_value_that_is_out_of_bounds(self):
+        self.write('bad.conf', """
+            [triggerlib]
+            workers = -3
+            """)
+        err = self.refused('--config-file', f'{self.folder}/bad.conf',
+                           'validate')
+        self.assertIn('workers', err)
+        self.assertIn('equal to 1', err)
+
+    def test_no_such_file(self):
+        self.assertIn('nothing.conf', self.refused(
+            '--config-file', f'{self.folder}/nothing.conf', 'status'))
+
+    def test_no_such_driver(self):
+        self.write('bad.conf', """
+            [triggerlib]
+            connection = oracle://me:secret@here/there
+            """)
+        err = self.refused('--config-file', f'{self.folder}/bad.conf',
+                           'status')
+        self.assertIn('oracle', err)
+        self.assertNotIn('secret', err)
 
 
 class TestStorage(CommandCase):

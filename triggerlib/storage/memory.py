@@ -316,7 +316,7 @@ class _Transaction(driver_module.Transaction):
         return moved
 
     def postpone(self, ids, deadline):
-        for instance_id in ids:
+        for instance_id in set(ids):
             one = self._tables.instances.get(instance_id)
             if one is not None and one.state in state_module.READY:
                 self._change(instance_id, deadline=deadline)

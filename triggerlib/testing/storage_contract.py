@@ -1086,7 +1086,8 @@ class StorageContract:
         ids = [self.make(state, deadline=at(5)) for state in states]
         before = [self.get(one) for one in ids]
         self.clock.advance(1)
-        self.write(lambda tx: tx.postpone([*ids, 10 ** 9], at(77)))
+        self.write(lambda tx: tx.postpone(
+            [*ids, 10 ** 9, *ids], at(77)))
         for one in before:
             if one.state in state_module.READY:
                 one.deadline = at(77)

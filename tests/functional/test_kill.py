@@ -13,6 +13,7 @@
 """Three processes on one database, two of them killed again and again."""
 
 import collections
+import datetime
 import json
 import multiprocessing
 import os
@@ -28,6 +29,7 @@ from testtools import content
 
 from triggerlib.cmd import config
 from triggerlib import criteria
+from triggerlib.event import event as event_module
 from triggerlib import storage
 from triggerlib.testing import generator
 from triggerlib.trigger import manager
@@ -37,6 +39,7 @@ from tests import servers
 
 SERVERS = 150
 SPREAD = 20
+END = datetime.datetime(2013, 10, 3, tzinfo=datetime.timezone.utc)
 KILLS = 10
 #: Seconds in which everything has to be over; it takes some twenty.
 PATIENCE = 240
@@ -98,6 +101,10 @@ def feed(conf_path):
             feeder.add_notifications(batch)
             batch = []
     feeder.add_notifications(batch)
+    # Time goes by the events. What has not ended by now, a day later never
+    # will.
+    feeder.add_event(event_module.Event(
+        'the-end', 'test.end', END + datetime.timedelta(days=1)))
     driver.close()
 
 
@@ -127,7 +134,7 @@ class KillRules:
                 event_definitions_cfg_file = events.yaml
                 expiry_clock = event
                 allowed_lateness = {SPREAD}
-                idle_timeout = 3
+                idle_timeout = 86400
                 scheduler_interval = 0.05
                 scheduler_batch = 10
                 ready_timeout = 1
@@ -222,7 +229,7 @@ class KillRules:
                 lines = [json.loads(line) for line in stream]
             self.assertEqual(ids, {line['message_id'] for line in lines})
         self.assertEqual(
-            sum(truth.counts.values()) + len(events),
+            sum(truth.counts.values()) + len(events) + 1,
             self.storage.run(lambda tx: tx.count_events(), write=False))
 
 

@@ -482,6 +482,22 @@ class SQLRules(Scratch):
         self.assertEqual([('other',)], self.execute(
             'SELECT version_num FROM alembic_version'))
 
+    def test_tables_that_no_upgrade_made_are_left_alone(self):
+        schema.downgrade(self.driver.engine, 'base')
+        self.execute('CREATE TABLE event (id INTEGER)')
+        self.execute('INSERT INTO event VALUES (7)')
+        for _ in range(2):
+            error = self.assertRaises(
+                exceptions.SchemaError, self.driver.upgrade)
+            self.assertIn('already', str(error))
+            self.assertIn(': event;', str(error))
+            self.assertEqual({'event'}, self._tables())
+            self.assertRaises(exceptions.SchemaError, self.driver.check)
+        self.assertEqual([(7,)], self.execute('SELECT id FROM event'))
+        self.execute('DROP TABLE event')
+        self.driver.upgrade()
+        self.driver.check()
+
     def test_several_upgrades_at_once(self):
         schema.downgrade(self.driver.engine, 'base')
         self.race(*[self.another().upgrade for _ in range(4)])

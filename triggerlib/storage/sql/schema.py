@@ -21,6 +21,7 @@ from alembic import script
 import sqlalchemy as sa
 
 from triggerlib import exceptions
+from triggerlib.storage.sql import models
 
 #: Names the lock that keeps two upgrades apart; any number will do.
 _LOCK = 7134268
@@ -48,10 +49,15 @@ def upgrade(engine, revision='head') -> None:
 
     Of several processes that do this at once, one does it and the others
     wait for it.
+
+    :raises SchemaError: the schema is of a newer release, or there are
+        tables where the first ones would go
     """
     with engine.connect() as connection, _alone(connection):
         current = _current(connection)
-        if current is not None and current not in _known():
+        if current is None:
+            _check_room(connection)
+        elif current not in _known():
             raise _too_new(current)
         command.upgrade(configuration(connection), revision)
 
@@ -80,6 +86,22 @@ def check(engine) -> None:
     raise exceptions.SchemaError(
         f'the schema of the database is at revision {current}, and this '
         f'release needs {head}; run "triggerlib db upgrade"')
+
+
+def _check_room(connection):
+    """Refuse a database that has our tables, and no revision of ours.
+
+    Whose they are cannot be told, so they are neither used nor dropped.
+    """
+    found = models.metadata.tables.keys() & set(
+        sa.inspect(connection).get_table_names())
+    if found:
+        raise exceptions.SchemaError(
+            f'the database has tables of these names already, and no '
+            f'upgrade made them to its end: {", ".join(sorted(found))}; '
+            f'where another service has them, give triggerlib a database '
+            f'of its own; where an upgrade was interrupted, drop them and '
+            f'run "triggerlib db upgrade" again')
 
 
 def _known():

@@ -54,6 +54,17 @@ class TestGetDriver(base.TestCase):
             self.assertNotIn('sek', str(error))
             self.assertIn('postgresql', str(error))
 
+    def test_a_file_or_database_that_is_not_named(self):
+        for url, text in (
+                ('sqlite://triggerlib.sqlite', 'sqlite:///relative/path'),
+                ('sqlite://user:sekret@host/x', 'sqlite:////absolute/path'),
+                ('mysql://user:sekret@host', 'no database'),
+                ('mysql+pymysql://user:sekret@host/', 'no database')):
+            error = self.assertRaises(
+                exceptions.PluginError, storage.get_driver, sql.load(url))
+            self.assertIn(text, str(error))
+            self.assertNotIn('sekret', str(error))
+
     def test_retries_are_an_option(self):
         driver = storage.get_driver(sql.load('sqlite://', storage_retries=3))
         self.addCleanup(driver.close)

@@ -62,6 +62,10 @@ def create(conf, text) -> sa.Engine:
         raise exceptions.PluginError(
             f'the option connection asks for {url.drivername}, which is not '
             f'installed: {error}') from error
+    except sa.exc.ArgumentError:
+        raise exceptions.PluginError(
+            'the option connection names a host, and SQLite has files: '
+            'sqlite:///relative/path or sqlite:////absolute/path') from None
 
 
 def _create(conf, url):
@@ -75,6 +79,10 @@ def _create(conf, url):
                    'ISOLATION LEVEL READ COMMITTED')
         options = {}
     else:
+        if not url.database:
+            raise exceptions.PluginError(
+                'the option connection names no database: '
+                'mysql://user:password@host/database')
         if '+' not in url.drivername:
             url = url.set(drivername='mysql+pymysql')
         if 'charset' not in url.query:

@@ -200,11 +200,11 @@ class Worker:
         if instance.not_before is not None and instance.not_before > now:
             return None
         instance.attempts += 1
-        tx.transition(
+        moved = tx.transition(
             [trigger_id], ready, held, new_owner=owner,
             deadline=clock.after(now, self._lease),
             attempts=instance.attempts)
-        return instance
+        return instance if moved else None
 
     def _claim(self, tx, trigger_id, ready, held, owner, loaded):
         instance = self._take(tx, trigger_id, ready, held, owner)

@@ -20,7 +20,6 @@ it leaves out may be anything.
 from collections import abc as collections_abc
 import dataclasses
 import datetime
-import difflib
 import typing
 
 from triggerlib.event import event_type as event_type_module
@@ -140,16 +139,6 @@ class Criterion:
             begin, end, dict(self._equals))
 
 
-def suggestion(word, known) -> str:
-    """Return a hint at the known word that a misspelt one may stand for."""
-    close = difflib.get_close_matches(str(word), known, 1)
-    if close:
-        return f'; did you mean {close[0]!r}?'
-    if not known:
-        return '; there are none'
-    return f'; known are {", ".join(sorted(known))}'
-
-
 class _Loader:
     """Reads one criterion, and collects its mistakes."""
 
@@ -172,7 +161,7 @@ class _Loader:
         for key in data:
             if key not in allowed:
                 self._refuse(f'a criterion has no key {key!r} here'
-                             f'{suggestion(key, allowed)}', key)
+                             f'{yamlfile.suggestion(key, allowed)}', key)
         types = self._types(data)
         bounds = self._timestamp(data)
         equals = self._traits(data)

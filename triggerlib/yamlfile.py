@@ -13,6 +13,7 @@
 """YAML files read with the line of every key, so that errors have a place."""
 
 import dataclasses
+import difflib
 import typing
 
 import yaml
@@ -79,6 +80,15 @@ class Document:
         return exceptions.Problem(
             self.file, self.line(*path), definition, key, message)
 
+    def repetitions(self):
+        """Return a mistake for each key that a mapping repeats."""
+        return [
+            exceptions.Problem(
+                self.file, line, None, key,
+                'is there twice in one mapping; only one of them would '
+                'count')
+            for line, key in self.duplicate_keys()]
+
     def duplicate_keys(self):
         """Yield ``(line, key)`` for each key that a mapping repeats."""
         seen = set()
@@ -101,6 +111,16 @@ class Document:
                     stack.append(value)
             elif isinstance(node, yaml.SequenceNode):
                 stack.extend(node.value)
+
+
+def suggestion(word, known) -> str:
+    """Return a hint at the known word that a misspelt one may stand for."""
+    close = difflib.get_close_matches(str(word), known, 1)
+    if close:
+        return f'; did you mean {close[0]!r}?'
+    if not known:
+        return '; there are none'
+    return f'; known are {", ".join(sorted(known))}'
 
 
 def dotted(path):

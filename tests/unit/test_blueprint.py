@@ -65,56 +65,6 @@ class TestBlueprint(base.TestCase):
             definitions.EventDefinitions.load(
                 base.ROOT / 'tests' / 'data' / 'event_definitions.yaml'))
 
-    def test_each_example_has_the_traits_asked_for(self):
-        self.assertEqual(3, len(self.notifications))
-        resize, create, exists = map(
-            self.converter.to_event, self.notifications)
-        self.assertEqual(datetime.datetime(
-            2012, 3, 12, 17, 1, 29, 899834, UTC), resize.timestamp)
-        self.assertEqual({
-            'message_id': '1234653e-ce46-4a82-979f-a9286cac5258',
-            'service': 'compute.compute-1-2-3-4',
-            'tenant_id': '12345',
-            'user_id': '67890',
-            'instance_id': 'abcbd165-fd41-4fd7-96ac-d70639a042c1',
-            'host': 'compute-1-2-3-4',
-            'service_name': 'compute',
-            'instance_type_id': 2,
-            'launched_at': datetime.datetime(
-                2012, 3, 12, 16, 57, 29, tzinfo=UTC),
-        }, resize.traits)
-        self.assertEqual({
-            'message_id': '00004e00-8da5-4c39-8ffb-c94ed0b5278c',
-            'service': 'compute.compute-1-5-6-7',
-            'tenant_id': '12345',
-            'user_id': '67890',
-            'instance_id': 'abcdef01-7b76-4b43-9143-fb2385df48a3',
-            'host': 'compute-1-5-6-7',
-            'service_name': 'compute',
-            'instance_type_id': 2,
-            'launched_at': datetime.datetime(
-                2012, 3, 12, 17, 0, 23, 998518, UTC),
-        }, create.traits)
-        self.assertEqual(
-            datetime.datetime(2012, 3, 13, 17, 1, tzinfo=UTC),
-            exists.timestamp)
-        self.assertEqual({
-            'message_id': '0ab1ac0a-2867-402d-83c7-d7087262470c',
-            'service': 'api.node-127-0-1-42',
-            'tenant_id': '12345',
-            'user_id': '67890',
-            'instance_id': '8888eeee-f1d0-4fd7-96ac-d70639a042c1',
-            'host': 'node-127-0-1-42',
-            'service_name': 'api',
-            'instance_type_id': 2,
-            'launched_at': datetime.datetime(
-                2012, 3, 12, 16, 57, 29, tzinfo=UTC),
-            'audit_period_beginning': datetime.datetime(
-                2012, 3, 12, 6, tzinfo=UTC),
-            'audit_period_ending': datetime.datetime(
-                2012, 3, 13, 6, tzinfo=UTC),
-        }, exists.traits)
-
     def test_a_trigger_over_them_fires(self):
         it = self.useFixture(engine.Engine(
             TRIGGERS, PIPELINES, 'sqlite://',

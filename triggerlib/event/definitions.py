@@ -17,7 +17,6 @@ The file is that of blueprint configurable-event-definitions.
 
 from collections import abc as collections_abc
 import dataclasses
-import difflib
 
 from triggerlib.event import coercion
 from triggerlib.event import event_type as event_type_module
@@ -100,11 +99,7 @@ class _Loader:
         self._label = None
 
     def load(self):
-        for line, key in self._document.duplicate_keys():
-            self.problems.append(exceptions.Problem(
-                self._document.file, line, None, key,
-                'is there twice in one mapping; only one of them would '
-                'count'))
+        self.problems += self._document.repetitions()
         data = self._document.data
         if data is None:
             return []
@@ -124,7 +119,8 @@ class _Loader:
         for key in mapping:
             if key not in known:
                 self._refuse(
-                    f'there is no key {key!r} here{_hint(key, known)}',
+                    f'there is no key {key!r} here'
+                    f'{yamlfile.suggestion(key, known)}',
                     *path, key)
 
     def _definition(self, index, item):
@@ -174,7 +170,7 @@ class _Loader:
         if not isinstance(kind, str) or kind not in coercion.TYPES:
             self._refuse(
                 f'there is no type {kind!r}'
-                f'{_hint(kind, coercion.TYPES)}', *path, 'type')
+                f'{yamlfile.suggestion(kind, coercion.TYPES)}', *path, 'type')
             kind = 'text'
         call = self._plugin(path, item)
         if 'fields' not in item:
@@ -239,10 +235,3 @@ class _Loader:
             self._refuse(str(error), *path, *(
                 [] if isinstance(item['plugin'], str) else [key]))
             return None
-
-
-def _hint(word, known):
-    """Return what a word that is not known may stand for."""
-    close = difflib.get_close_matches(str(word), known, 1)
-    return (f'; did you mean {close[0]!r}?' if close
-            else f'; known are {", ".join(known)}')

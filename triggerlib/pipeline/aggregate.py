@@ -18,6 +18,7 @@ import typing
 from triggerlib import criteria
 from triggerlib.event import event as event_module
 from triggerlib.pipeline import transformer
+from triggerlib import yamlfile
 
 _ALONE = ('event_type', 'timestamp', 'traits')
 _KEYS = ('event_type', 'group_by', 'timestamp', 'keep_events', 'traits')
@@ -218,7 +219,7 @@ class _Loader:
         for key in parameters:
             if key not in _KEYS:
                 self._refuse(f'aggregate has no parameter {key!r}'
-                             f'{criteria.suggestion(key, _KEYS)}', key)
+                             f'{yamlfile.suggestion(key, _KEYS)}', key)
         event_type = parameters.get('event_type')
         if not isinstance(event_type, str) or not event_type:
             self._refuse('aggregate needs an event_type for its summary')

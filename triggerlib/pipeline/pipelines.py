@@ -18,7 +18,6 @@ import re
 import types
 import urllib.parse
 
-from triggerlib import criteria
 from triggerlib.event import event_type as event_type_module
 from triggerlib import exceptions
 from triggerlib import plugins
@@ -131,11 +130,7 @@ class _Loader:
         self._conf = conf
 
     def load(self):
-        for line, key in self._document.duplicate_keys():
-            self.problems.append(exceptions.Problem(
-                self._document.file, line, None, key,
-                'is there twice in one mapping; only one of them would '
-                'count'))
+        self.problems += self._document.repetitions()
         data = self._document.data
         if data is None:
             return Pipelines.empty()
@@ -162,7 +157,7 @@ class _Loader:
         for key in mapping:
             if key not in known:
                 self._refuse(f'there is no key {key!r} here'
-                             f'{criteria.suggestion(key, known)}',
+                             f'{yamlfile.suggestion(key, known)}',
                              *path, key, definition=definition)
 
     def _items(self, kind, keys):
@@ -221,7 +216,7 @@ class _Loader:
         for index, one in enumerate(wanted):
             if not isinstance(one, str) or one not in sinks:
                 self._refuse(f'there is no sink {one!r}'
-                             f'{criteria.suggestion(one, sinks)}', *path,
+                             f'{yamlfile.suggestion(one, sinks)}', *path,
                              'sinks', index, definition=name)
             elif one in wanted[:index]:
                 self._refuse(f'the sink {one!r} is named twice', *path,

@@ -14,7 +14,7 @@
 
 import inspect
 
-from triggerlib import criteria
+from triggerlib import yamlfile
 
 
 class Transformer:
@@ -51,7 +51,7 @@ class Transformer:
                 if key not in known:
                     problems.append(document.problem(
                         f'there is no parameter {key!r}'
-                        f'{criteria.suggestion(key, known)}', *path, key,
+                        f'{yamlfile.suggestion(key, known)}', *path, key,
                         definition=definition))
         for name, one in known.items():
             if name not in parameters and one.default is one.empty and (

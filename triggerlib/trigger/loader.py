@@ -46,10 +46,7 @@ def load(document, problems, pipelines=None):
         unchecked
     :returns: the definitions that have no mistake
     """
-    for line, key in document.duplicate_keys():
-        problems.append(exceptions.Problem(
-            document.file, line, None, key,
-            'is there twice in one mapping; only one of them would count'))
+    problems += document.repetitions()
     if not isinstance(document.data, list):
         problems.append(document.problem(
             'a file of trigger definitions is a list of mappings'))
@@ -86,7 +83,7 @@ class _Loader:
         for key in self._data:
             if key not in KEYS:
                 self._refuse(f'a trigger definition has no key {key!r}'
-                             f'{criteria.suggestion(key, KEYS)}', key)
+                             f'{yamlfile.suggestion(key, KEYS)}', key)
         for key in _NEEDED:
             if key not in self._data:
                 self._refuse(f'{key} is missing', named=key)
@@ -259,7 +256,7 @@ class _Loader:
                 if trait not in known and 'distinguished_by' in self._data:
                     self._refuse(
                         f'{trait!r} is not in distinguished_by'
-                        f'{criteria.suggestion(trait, known)}',
+                        f'{yamlfile.suggestion(trait, known)}',
                         key, index, 'map_distinguished_by', trait)
 
     def _pipeline(self, key):
@@ -272,7 +269,7 @@ class _Loader:
             self._refuse(f'{key} is the name of a sink', key)
         elif self._pipelines is not None and name not in self._pipelines:
             self._refuse(f'there is no sink {name!r} in the pipelines'
-                         f'{criteria.suggestion(name, self._pipelines)}',
+                         f'{yamlfile.suggestion(name, self._pipelines)}',
                          key)
         return name
 

@@ -35,9 +35,13 @@ class Command(fixtures.Fixture):
         out, err = io.StringIO(), io.StringIO()
         self.useFixture(fixtures.MonkeyPatch('sys.stderr', err))
         logging.getLogger().handlers = []
-        status = main.TriggerlibApp(
-            stdin=io.StringIO(), stdout=out, stderr=err).run(
-                [os.fspath(word) for word in argv])
+        try:
+            status = main.TriggerlibApp(
+                stdin=io.StringIO(), stdout=out, stderr=err).run(
+                    [os.fspath(word) for word in argv])
+        except SystemExit as end:
+            # argparse ends the process for words it does not know.
+            status = end.code
         return status, out.getvalue(), err.getvalue()
 
     def json(self, *argv):

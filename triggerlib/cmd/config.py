@@ -12,6 +12,7 @@
 
 """Configuration files on the command line, before or after the command."""
 
+import argparse
 import contextlib
 
 from cliff import command
@@ -52,6 +53,15 @@ def load(files=(), dirs=(), overrides=None):
     for name, value in (overrides or {}).items():
         conf.set_override(name, value, group=opts.GROUP)
     return conf
+
+
+def number(text):
+    """Return a whole number of 0 or more that every storage can compare."""
+    value = int(text)
+    if not 0 <= value < 2 ** 63:
+        raise argparse.ArgumentTypeError(
+            f'{text} is not a number of 0 to {2 ** 63 - 1}')
+    return value
 
 
 class ConfiguredCommand(command.Command):

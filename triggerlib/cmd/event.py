@@ -39,7 +39,7 @@ class List(config.ConfiguredCommand, lister.Lister):
                             help='events before this time only')
         parser.add_argument('--newest', action='store_true',
                             help='begin with the newest')
-        parser.add_argument('--limit', type=int, default=100,
+        parser.add_argument('--limit', type=config.number, default=100,
                             help='how many at most (default: 100)')
         return parser
 
@@ -53,7 +53,7 @@ class List(config.ConfiguredCommand, lister.Lister):
             events = storage.run(
                 lambda tx: list(itertools.islice(
                     tx.find_events(query, newest_first=parsed_args.newest),
-                    max(parsed_args.limit, 0))), write=False)
+                    parsed_args.limit)), write=False)
         return (('message_id', 'event_type', 'timestamp'),
                 [(event.message_id, event.event_type,
                   encoding.isoformat(event.timestamp)) for event in events])

@@ -30,10 +30,11 @@ class List(config.ConfiguredCommand, lister.Lister):
         """Return the parser of the command's own options."""
         parser = super().get_parser(prog_name)
         _add_filters(parser)
-        parser.add_argument('--limit', type=int, default=100,
+        parser.add_argument('--limit', type=config.number, default=100,
                             help='how many at most (default: 100)')
-        parser.add_argument('--after', type=int, default=0, metavar='ID',
-                            help='only those with a greater id')
+        parser.add_argument(
+            '--after', type=config.number, default=0, metavar='ID',
+            help='only those with a greater id')
         return parser
 
     def take_action(self, parsed_args):
@@ -41,7 +42,7 @@ class List(config.ConfiguredCommand, lister.Lister):
         with self.storage(parsed_args) as storage:
             found = storage.run(lambda tx: tx.list_instances(
                 state=_state(parsed_args), name=parsed_args.trigger,
-                after=parsed_args.after, limit=max(parsed_args.limit, 0)),
+                after=parsed_args.after, limit=parsed_args.limit),
                 write=False)
         return (('id', 'trigger', 'key', 'state', 'events', 'first_event',
                  'last_event', 'fire_timestamp', 'expire_timestamp',
@@ -59,7 +60,8 @@ class Show(config.ConfiguredCommand, show.ShowOne):
     def get_parser(self, prog_name):
         """Return the parser of the command's own options."""
         parser = super().get_parser(prog_name)
-        parser.add_argument('id', type=int, help='id of the instance')
+        parser.add_argument('id', type=config.number,
+                            help='id of the instance')
         return parser
 
     def take_action(self, parsed_args):
@@ -121,7 +123,7 @@ class Retry(config.ConfiguredCommand):
     def get_parser(self, prog_name):
         """Return the parser of the command's own options."""
         parser = super().get_parser(prog_name)
-        parser.add_argument('id', type=int, nargs='+',
+        parser.add_argument('id', type=config.number, nargs='+',
                             help='id of the instance')
         begin = parser.add_mutually_exclusive_group()
         begin.add_argument(
@@ -151,7 +153,7 @@ class Delete(config.ConfiguredCommand):
     def get_parser(self, prog_name):
         """Return the parser of the command's own options."""
         parser = super().get_parser(prog_name)
-        parser.add_argument('id', type=int, nargs='+',
+        parser.add_argument('id', type=config.number, nargs='+',
                             help='id of the instance')
         return parser
 

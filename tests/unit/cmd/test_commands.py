@@ -346,6 +346,15 @@ class TestStorage(CommandCase):
         self.assertIn('no instance 99', self.refused(
             '--config-file', self.conf, 'instance', 'show', '99'))
 
+    def test_numbers_that_no_storage_has(self):
+        for argv in (('instance', 'show', str(2 ** 63)),
+                     ('instance', 'list', '--limit', '-1'),
+                     ('event', 'list', '--limit', str(2 ** 64))):
+            status, _, err = self.run_command(
+                '--config-file', self.conf, *argv)
+            self.assertNotEqual(0, status)
+            self.assertNotIn('Traceback', err)
+
     def test_retry(self):
         instance_id = str(self.fail_one())
         row = self.json('instance', 'show', instance_id)

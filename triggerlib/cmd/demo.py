@@ -60,7 +60,7 @@ class Demo(command.Command):
         generator = notifications(
             parsed_args.seed, parsed_args.servers, parsed_args.days)
         write = self.app.stdout.write
-        write(f'{parsed_args.servers} servers, {parsed_args.days} days, '
+        write(f'Servers: {parsed_args.servers}, days: {parsed_args.days}, '
               f'out of order and with duplicates ...\n')
         begin = time.perf_counter()
         progress = replay_command.Progress(sys.stderr)

@@ -221,6 +221,9 @@ def _line_of_bad_value(root):
                 constructor.construct_object(node)
             except ValueError:
                 return node.start_mark.line + 1
+            except yaml.YAMLError:
+                # A "<<" is no value by itself.
+                continue
         elif isinstance(node, yaml.MappingNode):
             stack += [one for pair in reversed(node.value)
                       for one in reversed(pair)]

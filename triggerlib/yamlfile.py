@@ -214,8 +214,13 @@ def _line_of_bad_value(root):
     """Return the line of the first scalar that has no value, or None."""
     stack = [] if root is None else [root]
     constructor = yaml.SafeLoader('')
+    seen = set()
     while stack:
         node = stack.pop()
+        # An alias may lead back to where it stands.
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
         if isinstance(node, yaml.ScalarNode):
             try:
                 constructor.construct_object(node)

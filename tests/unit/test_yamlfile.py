@@ -86,6 +86,10 @@ class TestRefusals(base.TestCase):
         self.assertEqual(2, problem.line)
         self.assertIn('month', problem.message)
 
+    def test_a_date_that_is_none_behind_a_cycle(self):
+        problem = self.refused('a: &a [*a]\nb: 2026-13-45\n')
+        self.assertEqual(2, problem.line)
+
     def test_a_date_that_is_none_behind_a_merge(self):
         problem = self.refused(
             'a: &a {x: 1}\nb:\n  <<: *a\n  c: 2026-13-45\n')

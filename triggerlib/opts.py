@@ -13,10 +13,30 @@
 """The options of triggerlib, all in the group ``[triggerlib]``."""
 
 import copy
+import math
 
 from oslo_config import cfg
+from oslo_config import types
 
 GROUP = 'triggerlib'
+
+#: The longest time that an option can be, in seconds: ten years.
+LONGEST = 10 * 365 * 24 * 3600
+
+
+class _Seconds(types.Float):
+    """A number of seconds, which no infinity and no NaN is."""
+
+    def __call__(self, value):
+        number = super().__call__(value)
+        if not math.isfinite(number):
+            raise ValueError('Should be a finite number')
+        return number
+
+
+def _seconds(name, *, min=0, max=LONGEST, **kwargs):
+    return cfg.Opt(name, type=_Seconds(min=min, max=max), **kwargs)
+
 
 STORAGE_OPTS = [
     cfg.StrOpt(
@@ -34,7 +54,7 @@ STORAGE_OPTS = [
         help='How often a transaction is tried again after a deadlock, a '
              'serialization failure, a busy database or a lost connection '
              'before the error is raised to the caller.'),
-    cfg.FloatOpt(
+    _seconds(
         'sqlite_busy_timeout', default=30.0, min=0, max=3600,
         help='Seconds to wait for another process that writes to the same '
              'SQLite file.'),
@@ -70,7 +90,7 @@ INTAKE_OPTS = [
     cfg.IntOpt(
         'batch_size', default=200, min=1, max=10000,
         help='Notifications that are handled in one transaction at most.'),
-    cfg.FloatOpt(
+    _seconds(
         'batch_timeout', default=1.0, min=0.01, max=60,
         help='Seconds to wait for a batch of notifications to fill.'),
     cfg.StrOpt(
@@ -81,11 +101,11 @@ INTAKE_OPTS = [
         help='The time by which instances expire. With "event" a backlog '
              'after an outage gives the results that it would have given '
              'without the outage.'),
-    cfg.FloatOpt(
+    _seconds(
         'allowed_lateness', default=60.0, min=0,
         help='With expiry_clock = event: seconds by which an event may '
              'arrive after a newer one.'),
-    cfg.FloatOpt(
+    _seconds(
         'idle_timeout', default=300.0, min=0,
         help='With expiry_clock = event: seconds without any new event '
              'after which expiry follows the wall clock again.'),
@@ -106,14 +126,14 @@ NOTIFICATION_OPTS = [
 ]
 
 SCHEDULER_OPTS = [
-    cfg.FloatOpt(
+    _seconds(
         'scheduler_interval', default=1.0, min=0.01, max=3600,
         help='Seconds that the scheduler sleeps when nothing was due.'),
     cfg.IntOpt(
         'scheduler_batch', default=100, min=1, max=10000,
         help='Instances that the scheduler makes ready in one transaction '
              'at most.'),
-    cfg.FloatOpt(
+    _seconds(
         'ready_timeout', default=60.0, min=0.01,
         help='Seconds after which an instance that waits for a worker is '
              'cast again.'),
@@ -123,7 +143,7 @@ WORKER_OPTS = [
     cfg.IntOpt(
         'workers', default=2, min=1, max=64,
         help='Instances that one process works on at the same time.'),
-    cfg.FloatOpt(
+    _seconds(
         'lease', default=300.0, min=1,
         help='Seconds for which a claim holds without being renewed. A '
              'worker renews it while its pipeline runs.'),
@@ -131,11 +151,11 @@ WORKER_OPTS = [
         'max_attempts', default=5, min=1,
         help='How often an instance is worked on in all, before an error '
              'that could be retried is final.'),
-    cfg.FloatOpt(
+    _seconds(
         'retry_delay', default=10.0, min=0,
         help='Seconds before the second attempt; each further one waits '
              'twice as long as the one before, with jitter.'),
-    cfg.FloatOpt(
+    _seconds(
         'retry_delay_max', default=3600.0, min=0,
         help='The longest wait between two attempts, in seconds.'),
 ]

@@ -180,6 +180,18 @@ class TestInProcess(AgentCase):
         self.assertIsNotNone(
             agent._catalog.current.definitions.get('other'))
 
+    def test_a_file_that_is_gone_does_not_take_its_triggers_along(self):
+        agent = self.start()
+        before = agent._catalog.current
+        os.remove(f'{self.folder}/triggers.yaml')
+        agent.reload()
+        for _ in range(PATIENCE * 10):
+            if 'stays in force' in self.logger.output:
+                break
+            self.pause.wait(0.1)
+        self.assertIn('was not found', self.logger.output)
+        self.assertIs(before, agent._catalog.current)
+
     def test_mistakes_end_the_start(self):
         self.write('triggers.yaml', '- name: broken\n')
         self.assertRaises(exceptions.DefinitionError, agent_module.Agent,
@@ -221,6 +233,17 @@ class TestService(AgentCase):
         self.assertEqual([0, 0, 0],
                          [agent.wait(PATIENCE) for agent in agents])
         self.assertNotIn('Traceback', self.log())
+
+    def test_it_ends_while_the_broker_is_away(self):
+        self.configure('rabbit://u:p@127.0.0.1:1/')
+        agent = self.start()
+        for _ in range(PATIENCE * 10):
+            if 'The agent is working' in self.log():
+                break
+            self.pause.wait(0.1)
+        self.pause.wait(2)
+        agent.send_signal(signal.SIGTERM)
+        self.assertEqual(0, agent.wait(20))
 
     def test_no_schema(self):
         self.configure(upgrade=False)

@@ -77,19 +77,19 @@ class Agent:
 
     def run(self) -> None:
         """Work until :meth:`stop`; then finish what was begun."""
-        for server in self._servers:
-            server.start()
+        started = [_Start(server) for server in self._servers]
         for loop in self._loops:
             loop.start()
         LOG.info('The agent is working.')
         while not self._stop.wait(0.2):
+            for start in started:
+                start.check()
             if self._reload.is_set():
                 self._reload.clear()
                 self._load_again()
         LOG.info('The agent finishes what it has begun.')
-        for server in reversed(self._servers):
-            server.stop()
-            server.wait()
+        for start in reversed(started):
+            start.end()
         for loop in self._loops:
             loop.join()
         self._catalog.current.pipelines.close()
@@ -111,6 +111,41 @@ class Agent:
             LOG.error('What was loaded stays in force: %s', error)
             return
         self._manager.converter = converter
+
+
+class _Start:
+    """A server that is being started, in a thread of its own.
+
+    A broker that cannot be reached holds a start up for as long as it is
+    away, and is not to keep the agent from ending.
+
+    :param server: a server of oslo.messaging
+    """
+
+    def __init__(self, server):
+        self._server = server
+        self._error = None
+        self._thread = threading.Thread(
+            target=self._run, name='start', daemon=True)
+        self._thread.start()
+
+    def check(self):
+        """Raise what the start failed with."""
+        if self._error is not None:
+            raise self._error
+
+    def end(self):
+        """Stop the server, and wait for what it has begun."""
+        if not self._thread.is_alive() and self._error is None:
+            self._server.stop()
+            self._server.wait()
+
+    def _run(self):
+        try:
+            self._server.start()
+        except Exception as error:
+            # It is raised where the agent waits.
+            self._error = error
 
 
 def main(argv=None):

@@ -12,6 +12,7 @@
 
 """``triggerlib replay``: notifications from files through everything."""
 
+import collections
 import json
 import logging
 import os
@@ -128,6 +129,10 @@ def run(conf, notifications, progress=None, *, step=60.0, leave_open=False):
 def rows(replay, left):
     """Return what a replay did as ``(trigger, what, count)`` rows."""
     report = replay.report
+    open_ = collections.Counter()
+    for (name, where), count in left.counts.items():
+        open_[name, 'failed' if where in state.FAILED
+              else 'still open'] += count
     return [
         ('-', 'received', report.received),
         ('-', 'stored', report.stored),
@@ -139,8 +144,8 @@ def rows(replay, left):
                 'source': 'passed through'}[kind], count)
         for (name, kind), count in sorted(replay.ended.items())
     ] + [
-        (name, 'failed' if where in state.FAILED else 'still open', count)
-        for (name, where), count in sorted(left.counts.items())]
+        (name, what, count)
+        for (name, what), count in sorted(open_.items())]
 
 
 class Progress:

@@ -12,6 +12,8 @@
 
 """``triggerlib validate``: are the definition files right?"""
 
+import os
+
 from triggerlib.cmd import config
 from triggerlib import exceptions
 from triggerlib import opts
@@ -42,14 +44,14 @@ class Validate(config.ConfiguredCommand):
         from triggerlib.trigger import catalog
 
         overrides = {
-            name: getattr(parsed_args, name)
+            name: os.path.abspath(getattr(parsed_args, name))
             for name in ('event_definitions_cfg_file',
                          'trigger_definitions_cfg_file',
                          'event_pipeline_cfg_file')
             if getattr(parsed_args, name) is not None}
         conf = self.conf(parsed_args, overrides)
         for name, path in overrides.items():
-            if catalog.find_file(conf, path) is None:
+            if not os.path.exists(path):
                 raise exceptions.TriggerlibError(
                     f'{path} was not found ({name})')
         problems = []

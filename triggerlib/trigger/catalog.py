@@ -15,6 +15,8 @@
 import logging
 import typing
 
+from oslo_config import cfg
+
 from triggerlib import exceptions
 from triggerlib import opts
 from triggerlib.pipeline import pipelines as pipelines_module
@@ -63,17 +65,20 @@ class Catalog:
 
         :raises DefinitionError: every mistake in any of the files
         """
-        self.current = _load(self._conf)
+        self.current = _load(self._conf, self.current)
         LOG.info('Trigger definitions and pipelines were loaded again.')
 
 
-def _load(conf) -> Loaded:
+def _load(conf, before=None) -> Loaded:
     group = conf[opts.GROUP]
     problems = []
     pipelines = None
     names = None
     path = find_file(conf, group.event_pipeline_cfg_file)
-    if path is None:
+    if path is None and (_is_named(conf, 'event_pipeline_cfg_file')
+                         or before is not None and before.pipelines.sinks):
+        problems.append(_missing(group.event_pipeline_cfg_file))
+    elif path is None:
         LOG.warning('The pipelines file %s was not found; there are no '
                     'pipelines.', group.event_pipeline_cfg_file)
         pipelines = pipelines_module.Pipelines.empty()
@@ -86,7 +91,10 @@ def _load(conf) -> Loaded:
         names = pipelines.names
     definitions = None
     path = find_file(conf, group.trigger_definitions_cfg_file)
-    if path is None:
+    if path is None and (_is_named(conf, 'trigger_definitions_cfg_file')
+                         or before is not None and len(before.definitions)):
+        problems.append(_missing(group.trigger_definitions_cfg_file))
+    elif path is None:
         LOG.warning('The trigger definitions file %s was not found; there '
                     'are no triggers.', group.trigger_definitions_cfg_file)
         definitions = definitions_module.TriggerDefinitions(())
@@ -99,6 +107,19 @@ def _load(conf) -> Loaded:
     if problems:
         raise exceptions.DefinitionError(problems)
     return Loaded(definitions, pipelines)
+
+
+def _is_named(conf, option):
+    """Tell whether somebody gave the option a value of its own."""
+    location = conf.get_location(option, opts.GROUP)
+    return location is not None and (
+        location.location is not cfg.Locations.opt_default)
+
+
+def _missing(name):
+    return exceptions.Problem(
+        name, None, None, None, 'was not found; an empty file is one '
+        'without entries')
 
 
 def find_file(conf, name):

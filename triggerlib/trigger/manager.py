@@ -392,30 +392,40 @@ def _take(instance, group, events, now, expiry_at):
 
 
 def _is_expired(definition, instance, events, now, moment):
-    if (instance.fire_timestamp is not None
-            or instance.expire_timestamp is None
+    if (instance.expire_timestamp is None
             or instance.expire_timestamp > moment):
         return False
     if definition.needs_list:
-        # What was taken of this batch has not been counted yet.
+        # What was taken of this batch has not been counted yet: it may have
+        # made the list complete, or not so any more.
         evaluation.settle(definition, instance, now, events)
     return instance.fire_timestamp is None
 
 
 def _without(batch, error):
     """Return a batch with the event of an error among its dead letters."""
-    poison = [event for event in batch.events
-              if event.message_id == error.message_id]
-    if not poison:
+    suspects = [event for event in batch.events
+                if event.message_id == error.message_id]
+    if not suspects:
         raise error
+    # One of the same id that is sound is stored all the same.
+    poison = [event for event in suspects if _is_refused(event)] or suspects
     letters = [
         storage_module.DeadLetter('event', event.message_id, error.reason,
                                   _text(_plain(event)))
         for event in poison]
     return Batch(
         [event for event in batch.events
-         if event.message_id != error.message_id],
+         if not any(event is one for one in poison)],
         batch.letters + letters, batch.report)
+
+
+def _is_refused(event):
+    try:
+        storage_module.check_event(event)
+    except exceptions.EventError:
+        return True
+    return False
 
 
 def _plain(event):

@@ -54,6 +54,8 @@ class Replay:
         self._scheduler = scheduler
         self._batch_size = batch_size
         self._step = clock_module.seconds(step)
+        # Where nothing says how far to go on; not to go on would be for ever.
+        self._pause = max(step, 1.0)
         self._due = None
         #: What became of everything fed so far.
         self.report = manager_module.Report()
@@ -142,7 +144,7 @@ class Replay:
             if not self._work_off():
                 # Expiry follows the events, and none will come: only the
                 # wall's time brings it on.
-                self._clock.advance(self._step.total_seconds())
+                self._clock.advance(self._pause)
             if progress is not None:
                 progress(self.report)
 
@@ -157,10 +159,17 @@ class Replay:
             progress(self.report)
 
     def _catch_up(self, moment):
-        # What is due already is so by the wall, and not yet by the events.
-        while self._due is not None and (
-                self._clock.now() < self._due <= moment):
-            self._clock.advance_to(self._due)
+        while self._due is not None and self._due <= moment:
+            now = self._clock.now()
+            if self._due > now:
+                self._clock.advance_to(self._due)
+            elif now < moment:
+                # It is due by the wall and not yet by the events. What comes
+                # due behind it does not wait for that.
+                self._clock.advance_to(
+                    min(moment, clock_module.after(now, self._pause)))
+            else:
+                break
             self._work_off()
 
     def _work_off(self):

@@ -126,6 +126,22 @@ class TestValidate(CommandCase):
             'validate', '--config-file', self.conf,
             '--trigger-definitions', 'no/file'))
 
+    def test_a_file_is_looked_for_in_the_working_folder(self):
+        here = self.useFixture(fixtures.TempDir()).path
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(here)
+        # There is a right one of this name beside the configuration.
+        with open('triggers.yaml', 'w', encoding='utf-8') as stream:
+            stream.write('- name: broken\n')
+        err = self.refused('validate', '--config-file', self.conf,
+                           '--trigger-definitions', 'triggers.yaml')
+        self.assertIn(f'{here}/triggers.yaml', err)
+
+    def test_a_configured_file_that_is_missing(self):
+        os.remove(f'{self.folder}/triggers.yaml')
+        err = self.refused('validate', '--config-file', self.conf)
+        self.assertIn('triggers.yaml: was not found', err)
+
 
 class TestReplay(CommandCase):
     """Notifications from a file."""
@@ -205,12 +221,14 @@ class TestReplay(CommandCase):
     def test_a_pipeline_that_fails(self):
         self.write('pipelines.yaml', test_manager.PIPELINES.replace(
             'test://$NAME', f'file://{self.folder}/no/folder/out.jsonl'))
-        path = self.write('n.jsonl', json.dumps(
-            notification('s', 'start', 0)))
+        path = self.write('n.jsonl', '\n'.join(map(json.dumps, (
+            notification('s', 'start', 0), notification('e', 'end', 5),
+            notification('x', 'start', 9, 'j')))))
         status, out, err = self.run_command(
             'replay', '--config-file', self.conf, path)
         self.assertEqual(1, status)
-        self.assertRegex(out, r'create +\| failed +\| +1 ')
+        self.assertRegex(out, r'create +\| failed +\| +2 ')
+        self.assertEqual(1, out.count('| failed '))
         self.assertIn('no/folder', err)
 
     def test_no_such_file(self):
@@ -230,6 +248,17 @@ class TestConfiguration(CommandCase):
                            'validate')
         self.assertIn('workers', err)
         self.assertIn('equal to 1', err)
+
+    def test_numbers_that_are_no_time(self):
+        for option in ('lease', 'retry_delay', 'allowed_lateness',
+                       'scheduler_interval', 'ready_timeout'):
+            for value in ('nan', 'inf', '1e15'):
+                self.write('bad.conf', f"""
+                    [triggerlib]
+                    {option} = {value}
+                    """)
+                self.assertIn(option, self.refused(
+                    '--config-file', f'{self.folder}/bad.conf', 'validate'))
 
     def test_no_such_file(self):
         self.assertIn('nothing.conf', self.refused(

@@ -384,6 +384,10 @@ def _take(instance, group, events, now, expiry_at):
         taken.append(event.message_id)
         if definition.needs_list:
             bisect.insort(events, event, key=event_module.sort_key)
+            if instance.fire_timestamp is not None:
+                # This event may take it back, and one behind it in the batch
+                # come too late, or set it anew.
+                evaluation.settle(definition, instance, now, events)
         else:
             evaluation.settle(definition, instance, now)
     if definition.needs_list and taken:
@@ -392,12 +396,12 @@ def _take(instance, group, events, now, expiry_at):
 
 
 def _is_expired(definition, instance, events, now, moment):
-    if (instance.expire_timestamp is None
+    if (instance.fire_timestamp is not None
+            or instance.expire_timestamp is None
             or instance.expire_timestamp > moment):
         return False
     if definition.needs_list:
-        # What was taken of this batch has not been counted yet: it may have
-        # made the list complete, or not so any more.
+        # What was taken of this batch has not been counted yet.
         evaluation.settle(definition, instance, now, events)
     return instance.fire_timestamp is None
 

@@ -54,7 +54,8 @@ class Replay:
         self._scheduler = scheduler
         self._batch_size = batch_size
         self._step = clock_module.seconds(step)
-        # Where nothing says how far to go on; not to go on would be for ever.
+        # How far to go on where nothing tells when the next thing is due. It
+        # is not nothing, as that would be for ever.
         self._pause = max(step, 1.0)
         self._due = None
         #: What became of everything fed so far.

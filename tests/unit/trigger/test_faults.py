@@ -92,6 +92,17 @@ class TestBatches(base.TestCase):
         self.assertEqual((State.ACTIVE, ['o']), (
             new.state, it.ids_of(new)))
 
+    def test_a_fire_time_may_be_taken_back_and_set_within_a_batch(self):
+        it = self.useFixture(engine.Engine(MIXED, PIPELINES))
+        it.add(engine.event('m1', 'a.end', 0, server=1))
+        idle, = it.instances(name='idle')
+        self.assertEqual(engine.at(7), idle.fire_timestamp)
+        it.clock.advance(30)
+        it.add(engine.event('m2', 'a.start', 19, server=1),
+               engine.event('m3', 'a.end', 19, server=1))
+        idle, = it.instances(name='idle')
+        self.assertEqual(engine.at(37), idle.fire_timestamp)
+
     @hypothesis.settings(deadline=None, max_examples=25)
     @hypothesis.given(
         mode=st.sampled_from(['wall', 'event']),

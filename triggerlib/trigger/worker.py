@@ -193,6 +193,9 @@ class Worker:
     def _take(self, tx, trigger_id, ready, held, owner):
         """Claim an instance; None when it is not to be had."""
         found = tx.get_instances([trigger_id], lock=True)
+        if found and found[0].owner == owner:
+            # The claim was stored, and the answer to that was lost.
+            return found[0]
         if not found or found[0].state is not ready:
             return None
         instance = found[0]

@@ -13,11 +13,13 @@
 """What once went wrong where several rules of the blueprint meet."""
 
 import collections
+import contextlib
 import datetime
 
 import hypothesis
 from hypothesis import strategies as st
 
+from triggerlib import exceptions
 from triggerlib.state import State
 from triggerlib.trigger import replay
 from triggerlib.trigger import scheduler
@@ -158,6 +160,36 @@ class TestDeadLetters(base.TestCase):
             self.assertEqual((3, 2, 1, 2), (
                 report.received, report.stored, report.dead_letters,
                 report.collected))
+
+
+class TestLostAnswers(base.TestCase):
+    """A commit is done, and the connection ends before it says so."""
+
+    def test_a_claim_is_found_again(self):
+        it = self.useFixture(engine.Engine(
+            MIXED, PIPELINES, 'sqlite://'))
+        it.add(engine.event('e1', 'a.end', 0, server=1))
+        it.clock.advance(10)
+        it.scheduler.run_once()
+        lost = []
+        begin = it.storage.begin
+
+        @contextlib.contextmanager
+        def lose(write=True):
+            with begin(write) as tx:
+                yield tx
+                claimed = [one for one in tx.list_instances()
+                           if one.state is State.FIRING]
+            if claimed and not lost:
+                lost.extend(claimed)
+                raise exceptions.StorageBusy('the connection was lost')
+
+        it.storage.begin = lose
+        self.assertEqual([True], it.work())
+        self.assertEqual([1], [one.attempts for one in lost])
+        self.assertEqual(
+            ['e1'], [event.message_id for event in it.published()])
+        self.assertEqual([], it.instances(name='idle'))
 
 
 REPLAYED = """

@@ -18,6 +18,7 @@ held comes out of one pipeline.
 """
 
 import collections
+import contextlib
 import datetime
 
 import hypothesis
@@ -61,7 +62,42 @@ PIPELINES = """
 
 
 class Death(BaseException):
-    """The worker dies here."""
+    """The process dies here."""
+
+
+class Commits:
+    """Dies at one of a storage's transactions, before or after its commit.
+
+    :param storage: has its ``begin`` replaced
+    """
+
+    def __init__(self, storage):
+        self._begin = storage.begin
+        self._left = 0
+        storage.begin = self.begin
+
+    @contextlib.contextmanager
+    def begin(self, write=True):
+        with self._begin(write) as tx:
+            yield tx
+            self._pass()
+        self._pass()
+
+    def _pass(self):
+        self._left -= 1
+        if self._left == 0:
+            raise Death
+
+    @contextlib.contextmanager
+    def death(self, place):
+        """Die at the ``place``-th end of a transaction, 0 for not at all."""
+        self._left = place
+        try:
+            yield
+        except Death:
+            pass
+        finally:
+            self._left = 0
 
 
 class Machine(stateful.RuleBasedStateMachine):
@@ -75,6 +111,7 @@ class Machine(stateful.RuleBasedStateMachine):
             TRIGGERS, PIPELINES, self.url, lease=30, ready_timeout=20,
             retry_delay=1, max_attempts=1000, sqlite_synchronous='OFF')
         self.it.setUp()
+        self.commits = Commits(self.it.storage)
         self.stored = {}
         self.repeated = collections.Counter()
         self.number = 0
@@ -88,9 +125,6 @@ class Machine(stateful.RuleBasedStateMachine):
             if machine.fate == 'dies before':
                 raise Death
             machine.original(publisher, events, context)
-            if machine.fate in ('dies after', 'is slow'):
-                machine.repeated.update(
-                    event.message_id for event in events)
             if machine.fate == 'dies after':
                 raise Death
             if machine.fate == 'is slow':
@@ -106,8 +140,8 @@ class Machine(stateful.RuleBasedStateMachine):
         kinds=st.lists(st.tuples(
             st.sampled_from(['start', 'end', 'error', 'other']),
             st.integers(0, 2), st.integers(-40, 5)), min_size=1, max_size=5),
-        twice=st.booleans())
-    def events_come(self, kinds, twice):
+        twice=st.booleans(), place=st.sampled_from([0, 0, 1, 2, 3, 4]))
+    def events_come(self, kinds, twice, place):
         events = []
         for kind, server, seconds in kinds:
             self.number += 1
@@ -117,9 +151,17 @@ class Machine(stateful.RuleBasedStateMachine):
                 seconds=seconds)
             events.append(engine.event_module.Event(
                 event.message_id, event.event_type, moment, event.traits))
-        report = self.it.add(*events, *(events if twice else ()))
-        assert report.stored == len(events)
-        assert report.duplicates == (len(events) if twice else 0)
+        report = None
+        with self.commits.death(place):
+            report = self.it.add(*events, *(events if twice else ()))
+        if report is None:
+            # Whoever handed them in does not know, and comes again.
+            report = self.it.add(*events)
+            assert report.stored in (0, len(events))
+            assert report.stored + report.duplicates == len(events)
+        else:
+            assert report.stored == len(events)
+            assert report.duplicates == (len(events) if twice else 0)
         self.stored.update({event.message_id: event for event in events})
 
     @stateful.rule(data=st.data())
@@ -134,26 +176,37 @@ class Machine(stateful.RuleBasedStateMachine):
     def time_passes(self, seconds):
         self.it.clock.advance(seconds)
 
-    @stateful.rule()
-    def the_scheduler_sweeps(self):
-        self.it.scheduler.run_once()
+    @stateful.rule(seconds=st.sampled_from([1, 20, 90]))
+    def the_clock_is_put_back(self, seconds):
+        self.it.clock._now -= datetime.timedelta(seconds=seconds)
+
+    @stateful.rule(place=st.sampled_from([0, 0, 1, 2]))
+    def the_scheduler_sweeps(self, place):
+        with self.commits.death(place):
+            self.it.scheduler.run_once()
 
     @stateful.rule()
     def casts_are_lost(self):
         self.it.casts.clear()
 
     @stateful.rule(fate=st.sampled_from(
-        [None, None, 'down', 'dies before', 'dies after', 'is slow']))
-    def workers_take_casts(self, fate):
+        [None, None, 'down', 'dies before', 'dies after', 'is slow']),
+        place=st.sampled_from([0, 0, 1, 2, 3, 4, 5, 6, 7, 8]))
+    def workers_take_casts(self, fate, place):
         casts, self.it.casts[:] = list(self.it.casts), []
         for kind, instance_id in casts:
             self.fate = fate
-            try:
+            before = collections.Counter(
+                event.message_id for event in self.it.published())
+            with self.commits.death(place):
                 getattr(self.it.worker, f'{kind}_trigger')(instance_id)
-            except Death:
-                pass
-            finally:
-                self.fate = None
+            self.fate = None
+            if self.it.storage.run(
+                    lambda tx: tx.get_instances([instance_id]), write=False):
+                # What was published and not noted is published again.
+                self.repeated.update(collections.Counter(
+                    event.message_id for event in self.it.published())
+                    - before)
 
     @stateful.rule()
     def casts_come_twice(self):

@@ -71,15 +71,15 @@ class Heartbeat:
         :returns: the :class:`Lease`, which knows when it is lost
         """
         lease = Lease(instance_id, owner)
-        with self._lock:
-            self._leases.add(lease)
-            # A fork takes the object along, and not the thread.
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(
-                    target=self._run, name='triggerlib-heartbeat',
-                    daemon=True)
-                self._thread.start()
         try:
+            with self._lock:
+                self._leases.add(lease)
+                # A fork takes the object along, and not the thread.
+                if self._thread is None or not self._thread.is_alive():
+                    self._thread = threading.Thread(
+                        target=self._run, name='triggerlib-heartbeat',
+                        daemon=True)
+                    self._thread.start()
             yield lease
         finally:
             with self._lock:

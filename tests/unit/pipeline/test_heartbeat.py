@@ -14,6 +14,8 @@
 
 import threading
 
+import fixtures
+
 from tests import base
 from tests.unit.pipeline import stage
 from triggerlib.cmd import config
@@ -121,3 +123,16 @@ class TestThread(base.TestCase):
         beats._thread = dead
         with beats.keep(1, 'a'):
             self.assertTrue(beats._thread.is_alive())
+
+    def test_a_lease_does_not_outlive_a_thread_that_cannot_start(self):
+        def refuse(self):
+            raise RuntimeError('no more threads')
+
+        renewed = []
+        beats = heartbeat.Heartbeat(Storage(renewed.append), stage.LEASE)
+        with fixtures.MonkeyPatch('threading.Thread.start', refuse):
+            self.assertRaises(
+                RuntimeError, beats.keep(1, 'a').__enter__)
+        # Renewed by a later run, it would hold the instance for ever.
+        beats.beat()
+        self.assertEqual([], renewed)

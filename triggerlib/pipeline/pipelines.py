@@ -29,7 +29,8 @@ _SINK_KEYS = ('name', 'transformers', 'publishers')
 _TRANSFORMER_KEYS = ('name', 'parameters', 'checkpoint')
 
 _SCHEME = re.compile('([A-Za-z][A-Za-z0-9+.-]*):')
-_PASSWORD = re.compile('//[^/:@]*:([^/]*)@')
+# Up to the last "@": one that should be percent-encoded may have anything.
+_PASSWORD = re.compile('//[^/:@]*:(.*)@', re.DOTALL)
 
 #: Longest name of a source or sink; it has to fit the storage.
 NAME_LENGTH = 200
@@ -175,10 +176,10 @@ class _Loader:
                              f'{", ".join(keys)}', *path)
                 continue
             name = item.get('name')
-            if not isinstance(name, str) or not name or (
-                    len(name) > NAME_LENGTH):
+            if not isinstance(name, str) or '\0' in name or not (
+                    0 < len(name) <= NAME_LENGTH):
                 self._refuse(f'name is a text of 1 to {NAME_LENGTH} '
-                             f'characters', *path, 'name')
+                             f'characters, without NUL', *path, 'name')
                 name = None
             elif name in names:
                 self._refuse(
@@ -303,7 +304,10 @@ class _Loader:
 def _without_password(text, url):
     """Return what a publisher said of its URL, without the password."""
     for password in _PASSWORD.findall(url):
-        for form in (password, urllib.parse.unquote(password)):
+        # A host is read up to "/", "?" or "#", so that one of these in a
+        # password leaves its begin standing where the port would be.
+        for form in (password, urllib.parse.unquote(password),
+                     re.split('[/?#@]', password)[0]):
             if form:
                 text = text.replace(form, '***')
     return text

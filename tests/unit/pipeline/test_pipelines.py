@@ -214,6 +214,8 @@ class TestRefuse(PipelinesCase):
                  'sinks[0].name', 'text of 1 to'),
                 (f'sinks: [{{name: {"x" * 201}, publishers: [log://]}}]', 1,
                  'sinks[0].name', 'text of 1 to'),
+                ('sinks: [{name: "s\\0", publishers: [log://]}]', 1,
+                 'sinks[0].name', 'without NUL'),
                 ('sinks:\n- name: s\n  publishers: log://', 3,
                  'sinks[0].publishers', 'is a list'),
                 ('sinks:\n- name: s\n  publishers: [log]', 3,
@@ -279,3 +281,7 @@ class TestRefuse(PipelinesCase):
             'bad: x://u:***@h, ***',
             pipelines._without_password(
                 'bad: x://u:s%40c@h, s@c', 'x://u:s%40c@h'))
+        for password in ('s3cr3t/x', 's3cr3t?x', 's3cr3t#x', 's3cr3t@x'):
+            self.assertNotIn('s3cr3t', pipelines._without_password(
+                f"bad: x://u:{password}@h, port 's3cr3t'",
+                f'x://u:{password}@h'), password)

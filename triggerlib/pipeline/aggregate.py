@@ -13,12 +13,17 @@
 """``aggregate``: one event that sums up many."""
 
 import dataclasses
+import logging
+import math
 import typing
 
 from triggerlib import criteria
 from triggerlib.event import event as event_module
 from triggerlib.pipeline import transformer
+from triggerlib.storage import driver as storage_module
 from triggerlib import yamlfile
+
+LOG = logging.getLogger(__name__)
 
 _ALONE = ('event_type', 'timestamp', 'traits')
 _KEYS = ('event_type', 'group_by', 'timestamp', 'keep_events', 'traits')
@@ -89,7 +94,13 @@ class Aggregate(transformer.Transformer):
                   if value is not None}
         for (name, _), accumulator in zip(self._traits, group.accumulators):
             value = accumulator.result()
-            if value is not None:
+            if type(value) is float and not math.isfinite(value):
+                # As the converter does with one: JSON has no such number.
+                LOG.warning(
+                    'Step %s of trigger instance %s leaves out the trait %r '
+                    'of its summary: %s is not a finite number.',
+                    context.step, context.instance_id, name, value)
+            elif value is not None:
                 traits[name] = value
         moment = (group.first if self._at_first else group.last).timestamp
         return event_module.Event(
@@ -221,8 +232,11 @@ class _Loader:
                 self._refuse(f'aggregate has no parameter {key!r}'
                              f'{yamlfile.suggestion(key, _KEYS)}', key)
         event_type = parameters.get('event_type')
-        if not isinstance(event_type, str) or not event_type:
-            self._refuse('aggregate needs an event_type for its summary')
+        if not isinstance(event_type, str) or not (
+                0 < len(event_type) <= storage_module.ID_LENGTH):
+            self._refuse(
+                f'aggregate needs an event_type for its summary, a text of 1 '
+                f'to {storage_module.ID_LENGTH} characters')
         group_by = parameters.get('group_by', [])
         if not isinstance(group_by, list) or not all(
                 isinstance(one, str) for one in group_by):
@@ -239,6 +253,10 @@ class _Loader:
             wanted = {}
         traits = [(name, self._trait(name, wanted[name]))
                   for name in wanted]
+        for name in wanted:
+            if isinstance(group_by, list) and name in group_by:
+                self._refuse('the summary has this trait by group_by',
+                             'traits', name)
         if len(self._problems) > before:
             return None
         return cls(event_type, traits, group_by, timestamp, keep_events)
@@ -275,8 +293,10 @@ class _Loader:
         if form == 'elapsed':
             return self._elapsed(operand, path)
         if form == 'value':
-            if type(operand) not in (str, int, float):
-                self._refuse('value is a text or a number', *path, form)
+            if type(operand) not in (str, int, float) or (
+                    type(operand) is float and not math.isfinite(operand)):
+                self._refuse('value is a text or a finite number', *path,
+                             form)
             return lambda context: _Constant(operand)
         if not isinstance(operand, str) or not operand:
             self._refuse(f'{form} takes the name of a trait', *path, form)

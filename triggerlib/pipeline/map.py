@@ -15,9 +15,11 @@
 import dataclasses
 import datetime
 import fnmatch
+import math
 
 from triggerlib.event import timestamps
 from triggerlib.pipeline import transformer
+from triggerlib.storage import driver as storage_module
 
 
 class Map(transformer.Transformer):
@@ -47,8 +49,10 @@ class Map(transformer.Transformer):
         self._set = {name: _value(name, value)
                      for name, value in _mapping('set', set).items()}
         if event_type is not None and (
-                not isinstance(event_type, str) or not event_type):
-            raise ValueError('event_type is a text')
+                not isinstance(event_type, str)
+                or not 0 < len(event_type) <= storage_module.ID_LENGTH):
+            raise ValueError(f'event_type is a text of 1 to '
+                             f'{storage_module.ID_LENGTH} characters')
         self._event_type = event_type
 
     def transform(self, events, context):
@@ -101,4 +105,6 @@ def _value(name, value):
     if type(value) not in (str, int, float):
         raise ValueError(f'set: a trait is a text, a number or a datetime; '
                          f'{name!r} is none of them')
+    if type(value) is float and not math.isfinite(value):
+        raise ValueError(f'set: {name!r} is not a finite number')
     return value

@@ -162,6 +162,15 @@ class TestAggregate(base.TestCase):
             {'sum': 3.5, 'mean': 1.75, 'min': 'a', 'max': 'b', 'first': 'b',
              'last': later}, one.traits)
 
+    def test_what_is_beyond_a_float_is_left_out(self):
+        one, = self.summaries("""
+            event_type: s
+            traits: {sum: {sum: v}, mean: {mean: v}, max: {max: v}}
+            """, [stage.event(1, v=1.5e308), stage.event(2, v=1.5e308)])
+        self.assertEqual({'max': 1.5e308}, one.traits)
+        self.assertIn("leaves out the trait 'sum'", self.logger.output)
+        self.assertIn("leaves out the trait 'mean'", self.logger.output)
+
     def test_elapsed_to_an_event_before_is_none(self):
         events = [stage.event(1, 'b'), stage.event(2, 'a')]
         one, = self.summaries("""
@@ -175,6 +184,7 @@ class TestAggregate(base.TestCase):
         for parameters, key, part in (
                 ('{}', None, 'needs an event_type'),
                 ('{event_type: 5}', None, 'needs an event_type'),
+                (f'{{event_type: {"s" * 256}}}', None, '1 to 255'),
                 ('{event_type: s, trait: {}}', 'trait', 'traits'),
                 ('{event_type: s, group_by: host}', 'group_by', 'is a list'),
                 ('{event_type: s, timestamp: middle}', 'timestamp', 'first'),
@@ -188,7 +198,13 @@ class TestAggregate(base.TestCase):
                 ('{event_type: s, traits: {n: {sum: 5}}}', 'traits.n.sum',
                  'name of a trait'),
                 ('{event_type: s, traits: {n: {value: [1]}}}',
-                 'traits.n.value', 'text or a number'),
+                 'traits.n.value', 'text or a finite number'),
+                ('{event_type: s, traits: {n: {value: .nan}}}',
+                 'traits.n.value', 'text or a finite number'),
+                ('{event_type: s, traits: {n: {value: .inf}}}',
+                 'traits.n.value', 'text or a finite number'),
+                ('{event_type: s, group_by: [n], traits: {n: count}}',
+                 'traits.n', 'by group_by'),
                 ('{event_type: s, traits: {n: {value: 1, where: {}}}}',
                  'traits.n.where', 'does not go with value'),
                 ('{event_type: s, traits: {n: {sum: a, where: {x: 1}}}}',

@@ -83,7 +83,10 @@ class TestMap(base.TestCase):
                 ('{set: {a: [1]}}', "'a' is none of them"),
                 ('{set: {a: null}}', "'a' is none of them"),
                 ('{set: {a: true}}', "'a' is none of them"),
+                ('{set: {a: .nan}}', "'a' is not a finite number"),
+                ('{set: {a: -.inf}}', "'a' is not a finite number"),
                 ('{event_type: 5}', 'event_type is a text'),
+                (f'{{event_type: {"y" * 256}}}', '1 to 255 characters'),
                 ('{renmae: {a: b}}', "did you mean 'rename'"),
                 ('{5: 6}', 'no parameter 5')):
             error = self.assertRaises(

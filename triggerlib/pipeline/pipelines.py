@@ -176,10 +176,10 @@ class _Loader:
                              f'{", ".join(keys)}', *path)
                 continue
             name = item.get('name')
-            if not isinstance(name, str) or '\0' in name or not (
+            if not isinstance(name, str) or not name.isprintable() or not (
                     0 < len(name) <= NAME_LENGTH):
                 self._refuse(f'name is a text of 1 to {NAME_LENGTH} '
-                             f'characters, without NUL', *path, 'name')
+                             f'printable characters', *path, 'name')
                 name = None
             elif name in names:
                 self._refuse(

@@ -215,7 +215,7 @@ class TestRefuse(PipelinesCase):
                 (f'sinks: [{{name: {"x" * 201}, publishers: [log://]}}]', 1,
                  'sinks[0].name', 'text of 1 to'),
                 ('sinks: [{name: "s\\0", publishers: [log://]}]', 1,
-                 'sinks[0].name', 'without NUL'),
+                 'sinks[0].name', 'printable'),
                 ('sinks:\n- name: s\n  publishers: log://', 3,
                  'sinks[0].publishers', 'is a list'),
                 ('sinks:\n- name: s\n  publishers: [log]', 3,

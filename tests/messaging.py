@@ -31,7 +31,8 @@ PATIENCE = 30
 class Manager:
     """Remembers notifications, and refuses as many batches as it is told."""
 
-    def __init__(self, wanted, refuse=0):
+    def __init__(self, wanted, refuse=0, error=None):
+        self._error = error or exceptions.StorageBusy('deadlock')
         self.seen = []
         self.batches = 0
         self.refused = 0
@@ -43,7 +44,7 @@ class Manager:
         self.batches += 1
         if self.refused < self._refuse:
             self.refused += 1
-            raise exceptions.StorageBusy('deadlock')
+            raise self._error
         self.seen.extend(bodies)
         if len({self.id_of(body) for body in self.seen}) == self._wanted:
             self.done.set()
@@ -81,6 +82,7 @@ class MessagingRules:
 
     def setUp(self):
         super().setUp()
+        self.servers = []
         name = uuid.uuid4().hex
         self.topic = f'test-{name}'
         self.conf = config.load([], overrides={
@@ -93,9 +95,11 @@ class MessagingRules:
 
     def serve(self, server):
         def end():
-            server.stop()
-            server.wait()
+            if server in self.servers:
+                server.stop()
+                server.wait()
         server.start()
+        self.servers.append(server)
         self.addCleanup(end)
 
     def notify(self, count):
@@ -144,6 +148,45 @@ class MessagingRules:
         body = manager.seen[0]
         self.assertEqual('compute.instance.update', body['event_type'])
         self.assertEqual('compute.host-1', body['publisher_id'])
+
+    def test_a_batch_of_several_priorities_is_one(self):
+        manager = Manager(9)
+        self.notify(9)
+        self.serve(messaging.get_listener(self.conf, manager))
+        self.assertTrue(manager.done.wait(PATIENCE))
+        self.assertEqual({'INFO', 'ERROR', 'AUDIT'},
+                         {body['priority'] for body in manager.seen})
+        # All were there before the listener was.
+        self.assertLess(manager.batches, 3)
+
+    def test_an_unknown_priority_is_no_reason_to_lose_it(self):
+        manager = Manager(1)
+        self.serve(messaging.get_listener(self.conf, manager))
+        transport = transport_module.get_notification_transport(self.conf)
+        transport._send_notification(
+            oslo_messaging.Target(topic=f'{self.topic}.info'), {},
+            {'message_id': 'odd', 'priority': 'URGENT', 'event_type': 't',
+             'publisher_id': 'p', 'payload': {},
+             'timestamp': '2026-01-01 00:00:00'}, 2.0)
+        self.assertTrue(manager.done.wait(PATIENCE))
+        self.assertEqual('odd', manager.id_of(manager.seen[0]))
+
+    def test_a_failure_of_any_kind_requeues(self):
+        manager = Manager(1, refuse=1, error=ZeroDivisionError('a mistake'))
+        self.serve(messaging.get_listener(self.conf, manager))
+        self.notify(1)
+        self.assertTrue(manager.done.wait(PATIENCE))
+        self.assertEqual(1, manager.refused)
+        self.assertIn('a mistake', self.logger.output)
+
+    def test_a_server_that_stops_begins_nothing_more(self):
+        worker = Worker(1)
+        endpoint = rpc.Endpoint(worker)
+        endpoint.fire_trigger({}, 1)
+        endpoint.close()
+        endpoint.fire_trigger({}, 2)
+        endpoint.expire_trigger({}, 3)
+        self.assertEqual([('fire', 1)], worker.seen)
 
     def test_a_batch_that_cannot_be_stored_comes_again(self):
         manager = Manager(10, refuse=3)

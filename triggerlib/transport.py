@@ -16,6 +16,7 @@ import importlib
 
 from oslo_config import cfg
 import oslo_messaging
+import oslo_messaging.opts
 
 #: The transport in the process, used where no ``transport_url`` is given.
 IN_PROCESS = 'fake://'
@@ -23,6 +24,8 @@ IN_PROCESS = 'fake://'
 _GLOBAL_ONLY = (
     ('oslo_messaging._metrics.client', 'oslo_messaging_metrics'),
     ('oslo_messaging._tracing.client', 'oslo_messaging_tracing'))
+
+_RABBIT = 'oslo_messaging_rabbit'
 
 _DEFAULTS = (cfg.Locations.opt_default, cfg.Locations.set_default)
 
@@ -38,20 +41,32 @@ def get_rpc_transport(conf):
     return oslo_messaging.get_rpc_transport(conf, url=_url(conf))
 
 
-def get_notification_transport(conf):
+def get_notification_transport(conf, prefetch=None):
     """Return the transport on which notifications arrive and leave.
 
     ``[oslo_messaging_notifications] transport_url`` goes before
     ``transport_url``, as everywhere in oslo.messaging.
 
     :param conf: an ``oslo_config.cfg.ConfigOpts``
+    :param prefetch: how many messages RabbitMQ may send ahead from each
+        queue, where the options do not say; None for any number
     """
+    if prefetch is not None:
+        _set_prefetch(conf, prefetch)
     # Only this call registers the group of the notifications.
     transport = oslo_messaging.get_notification_transport(
         conf, url=IN_PROCESS)
     if conf.oslo_messaging_notifications.transport_url or not _url(conf):
         transport = oslo_messaging.get_notification_transport(conf)
     return transport
+
+
+def _set_prefetch(conf, prefetch):
+    # The driver registers its options, and reads them, when it is loaded.
+    for group, options in oslo_messaging.opts.list_opts():
+        if str(getattr(group, 'name', group)) == _RABBIT:
+            conf.register_opts(options, group=_RABBIT)
+            conf.set_default('rabbit_qos_prefetch_count', prefetch, _RABBIT)
 
 
 def _url(conf):

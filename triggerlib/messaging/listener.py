@@ -13,57 +13,114 @@
 """The listener: notifications from the message bus, batch by batch."""
 
 import logging
+import threading
 
 import oslo_messaging
+from oslo_messaging.notify import dispatcher as dispatcher_module
+from oslo_messaging.notify import listener as listener_module
 
 from triggerlib import exceptions
+from triggerlib.messaging import server as server_module
 from triggerlib import opts
 from triggerlib import transport as transport_module
 
 LOG = logging.getLogger(__name__)
 
+#: Seconds before a batch that could not be stored is given back, at first
+#: and at most: the message bus hands it out again at once.
+PAUSE = 0.5
+PAUSE_MAX = 30.0
 
-class Endpoint:
+
+class Dispatcher:
     """Hands batches of notifications to the trigger manager.
 
-    A batch is acknowledged after its transaction was committed. When it
-    could not be stored, the whole batch is requeued: what was stored of it
-    after all is dropped as duplicate when it comes again.
+    The dispatchers of oslo.messaging make one call a priority, in another
+    order than that of arrival, and take what has an unknown priority for
+    handled. This one makes one call a batch, and leaves it to the manager
+    to keep what cannot be read.
 
     :param manager: a :class:`triggerlib.trigger.TriggerManager`
     """
 
+    supported_priorities = tuple(dispatcher_module.PRIORITIES)
+
     def __init__(self, manager):
         self._manager = manager
+        self._stop = threading.Event()
+        self._pause = PAUSE
 
-    def _handle(self, messages):
+    def dispatch(self, incoming):
+        """Store a batch.
+
+        :param incoming: messages of oslo.messaging
+        :returns: those to be requeued: all of them when the batch could not
+            be stored. What was stored of it after all is dropped as
+            duplicate when it comes again.
+        """
         try:
-            self._manager.add_notifications(messages)
-        except exceptions.StorageError as error:
-            LOG.error('A batch of %d notifications could not be stored and '
-                      'is requeued: %s', len(messages), error)
-            return oslo_messaging.NotificationResult.REQUEUE
-        return oslo_messaging.NotificationResult.HANDLED
+            self._manager.add_notifications([_body(one) for one in incoming])
+        except Exception as error:
+            # Whatever it is, only what is stored may be acknowledged.
+            LOG.error(
+                'A batch of %d notifications could not be stored and is '
+                'requeued: %s', len(incoming), error,
+                exc_info=not isinstance(error, exceptions.StorageError))
+            self._stop.wait(self._pause)
+            self._pause = min(self._pause * 2, PAUSE_MAX)
+            return set(incoming)
+        self._pause = PAUSE
+        return set()
 
-    audit = debug = info = warn = error = critical = sample = _handle
+    def close(self):
+        """Wait no longer before a batch is given back."""
+        self._stop.set()
 
 
 def get_listener(conf, manager, transport=None):
     """Return a listener that feeds a trigger manager, not started.
 
+    A batch is acknowledged after its transaction was committed, and requeued
+    when it could not be stored. On RabbitMQ no more than twice the
+    ``batch_size`` is taken from a queue ahead, unless
+    ``[oslo_messaging_rabbit] rabbit_qos_prefetch_count`` says otherwise.
+
     :param conf: an ``oslo_config.cfg.ConfigOpts``
     :param manager: a :class:`triggerlib.trigger.TriggerManager`
     :param transport: from ``conf`` unless given
-    :returns: an ``oslo_messaging`` server with start, stop and wait
+    :returns: a :class:`triggerlib.messaging.server.Server`, with start, stop
+        and wait
     """
     group = conf[opts.GROUP]
     if transport is None:
-        transport = transport_module.get_notification_transport(conf)
+        transport = transport_module.get_notification_transport(
+            conf, prefetch=2 * group.batch_size)
     targets = [
         oslo_messaging.Target(topic=topic, exchange=exchange)
         for topic in group.notification_topics
         for exchange in group.notification_exchanges or [None]]
-    return oslo_messaging.get_batch_notification_listener(
-        transport, targets, [Endpoint(manager)], executor='threading',
-        allow_requeue=True, pool=group.notification_pool,
-        batch_size=group.batch_size, batch_timeout=group.batch_timeout)
+    dispatcher = Dispatcher(manager)
+    # One batch at a time: more would store what is in one queue out of
+    # order. Processes are the way to have more.
+    return server_module.Server(
+        listener_module.BatchNotificationServer(
+            transport, targets, dispatcher, executor='threading',
+            allow_requeue=True, pool=group.notification_pool,
+            batch_size=group.batch_size, batch_timeout=group.batch_timeout),
+        dispatcher.close, threads=1)
+
+
+def _body(incoming):
+    """Return a notification as an endpoint of oslo.messaging sees it."""
+    message = incoming.message
+    if not isinstance(message, dict):
+        return message
+    return {
+        'ctxt': incoming.ctxt,
+        'publisher_id': message.get('publisher_id'),
+        'event_type': message.get('event_type'),
+        'priority': message.get('priority'),
+        'payload': message.get('payload'),
+        'metadata': {'message_id': message.get('message_id'),
+                     'timestamp': message.get('timestamp')},
+    }

@@ -14,6 +14,8 @@
 
 import oslo_messaging
 
+from triggerlib.messaging import server as server_module
+from triggerlib import opts
 from triggerlib import transport as transport_module
 
 TOPIC = 'triggerlib'
@@ -30,57 +32,81 @@ class Endpoint:
 
     def __init__(self, worker):
         self._worker = worker
+        self._closed = False
 
     @oslo_messaging.expose
     def fire_trigger(self, ctxt, trigger_id):
         """Run the fire pipeline of an instance that is READY_TO_FIRE."""
-        self._worker.fire_trigger(trigger_id)
+        if not self._closed:
+            self._worker.fire_trigger(trigger_id)
 
     @oslo_messaging.expose
     def expire_trigger(self, ctxt, trigger_id):
         """Run the expire pipeline of an instance that is READY_TO_EXPIRE."""
-        self._worker.expire_trigger(trigger_id)
+        if not self._closed:
+            self._worker.expire_trigger(trigger_id)
+
+    def close(self):
+        """Begin nothing more; the casts that wait are made again."""
+        self._closed = True
 
 
 class Client:
     """Casts to whichever worker is free.
 
     :param transport: an oslo.messaging rpc transport
+    :param lifetime: seconds after which a cast that no worker has taken is
+        dropped by the message bus, where that can; None for never
     """
 
-    def __init__(self, transport):
-        self._client = oslo_messaging.get_rpc_client(
-            transport, oslo_messaging.Target(topic=TOPIC, version=VERSION))
+    def __init__(self, transport, lifetime=None):
+        self._transport = transport
+        self._target = oslo_messaging.Target(topic=TOPIC, version=VERSION)
+        self._lifetime = lifetime
 
     @classmethod
     def from_conf(cls, conf) -> 'Client':
         """Build one over the transport that the options name."""
-        return cls(transport_module.get_rpc_transport(conf))
+        return cls(transport_module.get_rpc_transport(conf),
+                   conf[opts.GROUP].ready_timeout)
 
     def fire_trigger(self, trigger_id: int) -> None:
         """Have the pipeline of a READY_TO_FIRE instance run."""
-        self._client.cast({}, 'fire_trigger', trigger_id=trigger_id)
+        self._cast('fire_trigger', trigger_id)
 
     def expire_trigger(self, trigger_id: int) -> None:
         """Have the pipeline of a READY_TO_EXPIRE instance run."""
-        self._client.cast({}, 'expire_trigger', trigger_id=trigger_id)
+        self._cast('expire_trigger', trigger_id)
+
+    def _cast(self, method, trigger_id):
+        # The public client gives a lifetime to calls only. Casts that stay
+        # for ever, and are made again every ready_timeout, would fill the
+        # message bus while no worker is there.
+        self._transport._send(
+            self._target, {},
+            {'method': method, 'args': {'trigger_id': trigger_id},
+             'version': VERSION},
+            timeout=self._lifetime)
 
 
 def get_rpc_server(conf, worker, host, transport=None):
     """Return the rpc server of a worker, not started.
 
-    It works on as many instances at once as its executor has threads
-    (``executor_thread_pool_size``).
+    It works on as many instances at once as the option ``workers`` says.
 
     :param conf: an ``oslo_config.cfg.ConfigOpts``
     :param worker: a :class:`triggerlib.trigger.Worker`
     :param host: name of this server among those of the topic
     :param transport: from ``conf`` unless given
-    :returns: an ``oslo_messaging`` server with start, stop and wait
+    :returns: a :class:`triggerlib.messaging.server.Server`, with start, stop
+        and wait
     """
     if transport is None:
         transport = transport_module.get_rpc_transport(conf)
-    return oslo_messaging.get_rpc_server(
-        transport, oslo_messaging.Target(topic=TOPIC, server=host),
-        [Endpoint(worker)], executor='threading',
-        access_policy=oslo_messaging.ExplicitRPCAccessPolicy)
+    endpoint = Endpoint(worker)
+    return server_module.Server(
+        oslo_messaging.get_rpc_server(
+            transport, oslo_messaging.Target(topic=TOPIC, server=host),
+            [endpoint], executor='threading',
+            access_policy=oslo_messaging.ExplicitRPCAccessPolicy),
+        endpoint.close, conf[opts.GROUP].workers)

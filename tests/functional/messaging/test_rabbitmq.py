@@ -12,9 +12,30 @@
 
 """Messaging over a real RabbitMQ."""
 
+import threading
+
+import kombu
+import sqlalchemy as sa
+
+from triggerlib import messaging as messaging_module
+from triggerlib.messaging import rpc
+from triggerlib import opts
+
 from tests import base
 from tests import messaging
 from tests import servers
+
+
+class Slow:
+    """A manager that does not come to its end before it is told."""
+
+    def __init__(self):
+        self.begun = threading.Event()
+        self.go_on = threading.Event()
+
+    def add_notifications(self, bodies):
+        self.begun.set()
+        self.go_on.wait(messaging.PATIENCE)
 
 
 class TestRabbitMQ(messaging.MessagingRules, base.TestCase):
@@ -23,3 +44,51 @@ class TestRabbitMQ(messaging.MessagingRules, base.TestCase):
     def setUp(self):
         self.transport_url = servers.rabbitmq_url(self)
         super().setUp()
+
+    def waiting(self, queue):
+        """Return how many messages of a queue are with no consumer."""
+        url = sa.make_url(self.transport_url).set(drivername='amqp')
+        with kombu.Connection(url.render_as_string(
+                hide_password=False)) as broker:
+            return broker.default_channel.queue_declare(
+                queue, passive=True).message_count
+
+    def wait_for(self, count, queue):
+        for _ in range(messaging.PATIENCE * 10):
+            if self.waiting(queue) == count:
+                return
+            threading.Event().wait(0.1)
+        self.fail(f'{self.waiting(queue)} messages wait, not {count}')
+
+    def test_a_slow_storage_slows_the_intake(self):
+        self.notify(300)
+        manager = Slow()
+        self.serve(messaging_module.get_listener(self.conf, manager))
+        self.addCleanup(manager.go_on.set)
+        self.assertTrue(manager.begun.wait(messaging.PATIENCE))
+        # A hundred of each priority, batches of ten.
+        self.wait_for(80, f'{self.topic}.info')
+        self.wait_for(80, f'{self.topic}.error')
+
+    def test_the_options_may_ask_for_more(self):
+        self.notify(300)
+        self.conf.set_override('rabbit_qos_prefetch_count', 50,
+                               'oslo_messaging_rabbit')
+        manager = Slow()
+        self.serve(messaging_module.get_listener(self.conf, manager))
+        self.addCleanup(manager.go_on.set)
+        self.assertTrue(manager.begun.wait(messaging.PATIENCE))
+        self.wait_for(50, f'{self.topic}.info')
+
+    def test_casts_that_nobody_takes_do_not_stay(self):
+        worker = messaging.Worker(1)
+        self.serve(messaging_module.get_rpc_server(self.conf, worker, 'one'))
+        # The server declared the queue; nobody consumes from it now.
+        server = self.servers.pop()
+        server.stop()
+        server.wait()
+        self.conf.set_override('ready_timeout', 0.5, opts.GROUP)
+        client = messaging_module.Client.from_conf(self.conf)
+        for number in range(5):
+            client.fire_trigger(number)
+        self.wait_for(0, rpc.TOPIC)

@@ -137,12 +137,10 @@ class HttpPublisher(publisher.Publisher):
         try:
             status, reason, answered, answer = self._exchange(body, headers)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            if _is_about_tls(error):
-                # The files may be renewed before the next attempt.
-                self.close()
+            files = f'; {self._files}' if _is_about_tls(error) else ''
             raise exceptions.PublishError(
                 f'{self._place} did not take {len(batch)} events: '
-                f'{type(error).__name__}: {error}', retryable=True
+                f'{type(error).__name__}: {error}{files}', retryable=True
             ) from error
         return http_answer.read(
             self._place, status, reason, answered, answer, set(ids))
@@ -151,9 +149,9 @@ class HttpPublisher(publisher.Publisher):
         response = self._connected().urlopen(
             'POST', self._target, body=body, headers=headers,
             timeout=self._timeout, retries=False, redirect=False,
-            preload_content=False)
+            preload_content=False, enforce_content_length=True)
         try:
-            answer = response.read(http_answer.SIZE_LIMIT + 1)
+            answer = _begin_of(response)
         finally:
             # One that was read to its end is back in the pool already, and
             # not closed by this.
@@ -171,14 +169,20 @@ class HttpPublisher(publisher.Publisher):
         if not self._is_tls:
             return urllib3.HTTPConnectionPool(
                 self._host, self._port, maxsize=_KEPT)
+        files = self._files
         return urllib3.HTTPSConnectionPool(
-            self._host, self._port, maxsize=_KEPT,
-            ssl_context=self._files.context())
+            self._host, self._port, maxsize=_KEPT, cert_reqs='CERT_REQUIRED',
+            ca_certs=files.cacert, cert_file=files.clientcert,
+            # Of what is named as key, urllib3 sees whether it needs a
+            # password. For the other, OpenSSL would ask on the terminal.
+            key_file=files.clientkey or files.clientcert)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Files:
-    """What TLS needs from the disk; None for what is not given.
+    """What TLS needs from the disk, read whenever a connection is opened.
+
+    What is not given is None.
 
     :param cacert: the authorities that may vouch for the receiver, in place
         of the system's
@@ -190,39 +194,35 @@ class _Files:
     clientcert: str | None
     clientkey: str | None
 
+    def __str__(self):
+        return ', '.join(f'{name}={getattr(self, name)}'
+                         for name in self.given) or "the system's cacert"
+
+    @property
+    def given(self):
+        """The names of those that are given."""
+        return [each.name for each in dataclasses.fields(self)
+                if getattr(self, each.name) is not None]
+
     def check(self, is_tls):
         """Refuse what cannot be meant.
 
         :raises ValueError: it says what
         """
-        given = [name for name in ('cacert', 'clientcert', 'clientkey')
-                 if getattr(self, name) is not None]
-        if given and not is_tls:
-            raise ValueError(f'{", ".join(given)} is for https')
+        if self.given and not is_tls:
+            raise ValueError(f'{", ".join(self.given)} is for https')
         if self.clientkey is not None and self.clientcert is None:
             raise ValueError('clientkey needs a clientcert')
 
-    def context(self):
-        """Read the files.
 
-        :raises PublishError: they cannot be read or used
-        """
-        doing = f'cacert={self.cacert}'
-        try:
-            context = ssl.create_default_context(cafile=self.cacert)
-            if self.clientcert is not None:
-                doing = f'clientcert={self.clientcert}'
-                if self.clientkey is not None:
-                    doing += f', clientkey={self.clientkey}'
-                # Without a password of its own, OpenSSL would ask for one on
-                # the terminal.
-                context.load_cert_chain(
-                    self.clientcert, self.clientkey, password='')
-        except (OSError, ValueError) as error:
-            raise exceptions.PublishError(
-                f'{doing} of the publisher cannot be used: {error}',
-                retryable=True) from error
-        return context
+def _begin_of(response):
+    """Return an answer, or as much of it as is looked at."""
+    answer = b''
+    # Only the read behind the last byte tells whether some are missing.
+    while part := response.read(
+            http_answer.SIZE_LIMIT + 1 - len(answer)):
+        answer += part
+    return answer
 
 
 def _is_about_tls(error):

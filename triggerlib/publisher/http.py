@@ -139,9 +139,10 @@ class HttpPublisher(publisher.Publisher):
         except (urllib3.exceptions.HTTPError, OSError) as error:
             files = f'; {self._files}' if _is_about_tls(error) else ''
             raise exceptions.PublishError(
-                f'{self._place} did not take {len(batch)} events: '
-                f'{type(error).__name__}: {error}{files}', retryable=True
-            ) from error
+                f'{self._place} did not take a batch of {len(batch)}: '
+                f'{type(error).__name__}: '
+                f'{http_answer.printable(str(error))}{files}',
+                retryable=True) from error
         return http_answer.read(
             self._place, status, reason, answered, answer, set(ids))
 

@@ -113,7 +113,8 @@ def _location(headers):
     except ValueError:
         return 'no URL'
     return printable(urllib.parse.urlunsplit(
-        (url.scheme, url.netloc.rpartition('@')[2], url.path, '', '')))
+        (url.scheme, url.netloc.rpartition('@')[2], url.path, '', ''))
+    ) or 'nowhere'
 
 
 def _reasons(place, body, message_ids):

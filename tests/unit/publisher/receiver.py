@@ -28,12 +28,14 @@ class Answer:
     """What the receiver answers.
 
     :param promised: bytes that Content-Length promises, beyond those sent
+    :param raw: what is sent in place of an answer
     """
 
     status: int = 200
     body: bytes = b''
     headers: dict = dataclasses.field(default_factory=dict)
     promised: int = 0
+    raw: bytes | None = None
 
 
 @dataclasses.dataclass
@@ -173,6 +175,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 self.close_connection = True
                 self.connection.close()
                 return
+        if answer.raw is not None:
+            self.wfile.write(answer.raw)
+            self.close_connection = True
+            return
         self.send_response(answer.status)
         self.send_header(
             'Content-Length', str(len(answer.body) + answer.promised))

@@ -13,6 +13,7 @@
 """``http://`` and ``https://``, against a real server."""
 
 import base64
+from concurrent import futures
 import functools
 import importlib.metadata
 import json
@@ -169,6 +170,19 @@ class TestRequest(HttpCase):
         self.assertGreater(it.requests.bytes, 10_000_000)
         self.assertLess(peak, 3_000_000)
 
+    def test_threads_share_a_publisher(self):
+        it = self.receiver()
+        one = self.publisher(it.url(options='?batch_size=1'))
+        with futures.ThreadPoolExecutor(8) as pool:
+            done = list(pool.map(
+                lambda number: self.publish(one, [stage.event(number)] * 5),
+                range(16)))
+        self.assertEqual([[[f'm{number}']] * 5 for number in range(16)], done)
+        self.assertEqual(sorted([f'm{number}' for number in range(16)] * 5),
+                         sorted(one for one, in it.batches))
+        self.assertLessEqual(
+            len({request.connection for request in it.requests}), 8)
+
 
 class _Sum:
     """Counts the bytes of requests in place of keeping them."""
@@ -272,7 +286,7 @@ class TestErrors(HttpCase):
                                     user='me:s3cr3t@'))
         error = self.refused(one, events(1))
         self.assertTrue(error.retryable)
-        self.assertIn(f'http://127.0.0.1:{it.port} did not take 1 events',
+        self.assertIn(f'http://127.0.0.1:{it.port} did not take a batch ',
                       str(error))
         self.assertNotIn('s3cr3t', str(error))
         it.listen()
@@ -296,6 +310,19 @@ class TestErrors(HttpCase):
         for status in (200, 400):
             it = self.receiver(Answer(status, b'{"reje', promised=90))
             self.assertTrue(self.refused(it.url(), events(1)).retryable)
+
+    def test_an_answer_that_is_none(self):
+        for raw in (
+                b'', b'garbage\r\n\r\n', b'HTTP/1.1 x\r\n\r\n',
+                b'HTTP/1.1 100 Continue\r\n\r\n',
+                b'HTTP/1.1 200 OK\r\n' + b'X: y\r\n' * 300 + b'\r\n',
+                b'HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\nx',
+                b'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nxyz',
+                b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
+                b'5\r\nab'):
+            it = self.receiver(Answer(raw=raw))
+            self.assertTrue(
+                self.refused(it.url(), events(1)).retryable, raw)
 
     def test_a_slow_answer(self):
         it = self.receiver()

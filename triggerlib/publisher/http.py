@@ -77,11 +77,15 @@ class HttpPublisher(publisher.Publisher):
         self._pool = None
 
     def publish(self, events, context):
-        """Post the events, and yield each batch that the receiver has."""
+        """Post the events, and yield each batch that the receiver has.
+
+        The last one is noted together with the step.
+        """
         for begin in range(0, len(events), self._batch_size):
-            batch = events[begin:begin + self._batch_size]
-            self._deliver(batch, context)
-            yield batch
+            end = begin + self._batch_size
+            self._deliver(events[begin:end], context)
+            if end < len(events):
+                yield events[begin:end]
 
     def close(self):
         """Close the connections that nobody uses at the moment."""

@@ -14,6 +14,7 @@
 
 import base64
 import dataclasses
+import functools
 import importlib.metadata
 import json
 import ssl
@@ -241,6 +242,7 @@ def _key(context, ids):
         context.identity, json.dumps([context.step, *ids])))
 
 
+@functools.cache
 def _user_agent():
     return f'triggerlib/{importlib.metadata.version("triggerlib")}'
 

@@ -656,11 +656,11 @@ TRIGGERS = """
 class TestEngine(HttpCase):
     """With a worker."""
 
-    def ready(self, it):
+    def ready(self, it, *url):
         on = self.useFixture(engine.Engine(TRIGGERS, f"""
     sinks:
       - name: out
-        publishers: ["{it.url()}"]
+        publishers: ["{it.url(*url)}"]
     """, retry_delay=10, max_attempts=3))
         on.add(engine.event('e1', 'a.start', 0, server=1),
                engine.event('e2', 'a.end', 1, server=1))
@@ -669,9 +669,14 @@ class TestEngine(HttpCase):
 
     def test_a_receiver_that_is_down_at_start_comes_back(self):
         it = self.receiver(listen=False)
-        on = self.ready(it)
+        on = self.ready(
+            it, '/s3cr3t', '?query=token%3Ds3cr3t', 'me:s3cr3t@')
         on.settle()
         self.assertEqual(1, on.instance().attempts)
+        self.assertIn(f'127.0.0.1:{it.port}', on.instance().error)
+        self.assertIn(f'127.0.0.1:{it.port}', self.logger.output)
+        self.assertNotIn(
+            's3cr3t', on.instance().error + self.logger.output)
         it.listen()
         on.clock.advance(10)
         on.settle()

@@ -167,6 +167,11 @@ class PipelineError(TriggerlibError):
             *_foreign_errors())) or bool(
                 getattr(self.cause, 'retryable', False))
 
+    @property
+    def retry_after(self) -> float:
+        """Seconds that whoever refused asked to be left alone for, or 0."""
+        return getattr(self.cause, 'retry_after', None) or 0
+
 
 def _foreign_errors():
     """Yield what libraries raise for a lost connection or a timeout.
@@ -188,10 +193,13 @@ class PublishError(TriggerlibError):
 
     :param message: what went wrong, and with which receiver
     :param retryable: whether the same call may succeed later
+    :param retry_after: seconds before which there is no use in trying again,
+        where the receiver said so
     """
 
-    def __init__(self, message, retryable=False):
+    def __init__(self, message, retryable=False, retry_after=None):
         self.retryable = retryable
+        self.retry_after = retry_after
         super().__init__(message)
 
 

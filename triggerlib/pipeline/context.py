@@ -34,6 +34,11 @@ class Context:
     :param done: events that this step finished at earlier attempts, where
         it yields them one by one: a transformer may begin behind them, a
         publisher is not given them any more
+    :param dead_letter: ``dead_letter(event, reason)``, for publishers: keeps
+        an event that the receiver will never take, with its reason, a text,
+        as dead letter. It is stored in the transaction that notes the next
+        item that the publisher yields, or the step, as done, and is forgotten
+        when the step fails before that
     """
 
     trigger: str
@@ -45,6 +50,7 @@ class Context:
     identity: uuid.UUID
     add_events: typing.Callable | None = None
     done: int = 0
+    dead_letter: typing.Callable | None = None
 
     def derive(self, position: int) -> str:
         """Return the message_id of an event that this step makes.

@@ -22,6 +22,7 @@ from collections import abc as collections_abc
 import dataclasses
 import itertools
 import json
+import logging
 import traceback
 import typing
 import uuid
@@ -33,6 +34,8 @@ from triggerlib import exceptions
 from triggerlib.pipeline import context as context_module
 from triggerlib.pipeline import heartbeat as heartbeat_module
 from triggerlib.storage import driver as storage_module
+
+LOG = logging.getLogger(__name__)
 
 StepState = storage_module.StepState
 
@@ -195,6 +198,7 @@ class _Attempt:
             self._publish_in(step, record, events, is_last)
             return
         self._storage.run(self._save, record)
+        letters = _Letters(self._run, step)
         items = self._items(step)
         left, done = events, set()
         if items:
@@ -202,14 +206,15 @@ class _Attempt:
             left = [event for event in events
                     if event.message_id not in done]
         try:
-            handed = step.plugin.publish(
-                left, self._context(step, done=len(events) - len(left)))
+            handed = step.plugin.publish(left, self._context(
+                step, done=len(events) - len(left), dead_letter=letters.add))
             if isinstance(handed, collections_abc.Iterator):
-                self._follow(step, position, handed, len(items))
+                self._follow(step, position, handed, len(items), letters)
         except Exception as error:
             self._fail(record, error)
         record.items = len(events)
-        self._storage.run(self._done, record, is_last)
+        self._storage.run(self._done, record, is_last, letters)
+        letters.stored()
         self._finished = is_last
 
     def _publish_in(self, step, record, events, is_last):
@@ -218,21 +223,25 @@ class _Attempt:
                 self._run.add_events(tx, added)
 
             self._hold(tx)
+            letters.forget()
             handed = step.plugin.publish(events, self._context(
-                step, add_events if self._run.add_events else None))
+                step, add_events if self._run.add_events else None,
+                dead_letter=letters.add))
             if isinstance(handed, collections_abc.Iterator):
                 # It only begins when it is asked for its items.
                 for _ in handed:
                     pass
             record.items = len(events)
-            self._end_step(tx, record, is_last)
+            self._end_step(tx, record, is_last, letters)
 
+        letters = _Letters(self._run, step)
         try:
             self._storage.run(work)
         except _JournalFound:
             raise
         except Exception as error:
             self._fail(record, error)
+        letters.stored()
         self._finished = is_last
 
     def _items(self, step):
@@ -254,25 +263,28 @@ class _Attempt:
                                 encoding.dump_events([event]))
                 kept.append(event)
 
-    def _follow(self, step, position, handed, number):
+    def _follow(self, step, position, handed, number, letters):
         """Note what a publisher yields: an event, or a list of them."""
         for number, item in enumerate(handed, number):
             events = [item] if isinstance(item, event_module.Event) else item
             ids = [event.message_id for event in events]
             self._note_item(step, position, number, len(ids),
-                            json.dumps(ids))
+                            json.dumps(ids), letters)
 
-    def _note_item(self, step, position, number, items, output):
+    def _note_item(self, step, position, number, items, output,
+                   letters=None):
         self._storage.run(self._done, storage_module.StepRecord(
             _item_name(step, number), position, StepState.DONE, items=items,
-            output=output), False)
+            output=output), False, letters)
+        if letters is not None:
+            letters.stored()
         self._lease.check()
 
-    def _context(self, step, add_events=None, done=0):
+    def _context(self, step, add_events=None, done=0, dead_letter=None):
         run = self._run
         return context_module.Context(
             run.trigger, run.kind, run.key, run.instance_id, run.attempt,
-            step.name, run.identity, add_events, done)
+            step.name, run.identity, add_events, done, dead_letter)
 
     def _begin(self, step, position):
         before = self._noted(step.name)
@@ -294,11 +306,13 @@ class _Attempt:
         record.started_at = tx.now()
         tx.save_step(self._run.instance_id, record)
 
-    def _done(self, tx, record, is_last):
+    def _done(self, tx, record, is_last, letters=None):
         self._hold(tx)
-        self._end_step(tx, record, is_last)
+        self._end_step(tx, record, is_last, letters)
 
-    def _end_step(self, tx, record, is_last):
+    def _end_step(self, tx, record, is_last, letters=None):
+        if letters and not self._is_noted(tx, record):
+            tx.add_dead_letters(letters.all)
         if is_last:
             # The journal goes with the instance.
             self._finish(tx)
@@ -307,6 +321,15 @@ class _Attempt:
         record.finished_at = tx.now()
         record.started_at = record.started_at or tx.now()
         tx.save_step(self._run.instance_id, record)
+
+    def _is_noted(self, tx, record):
+        """Return whether this was committed, and the answer was lost.
+
+        Unlike everything else that is written here, a dead letter that is
+        written again is there twice.
+        """
+        found = tx.journal(self._run.instance_id).get(record.step)
+        return found is not None and found.state is StepState.DONE
 
     def _end(self, tx):
         self._hold(tx)
@@ -333,6 +356,35 @@ class _Attempt:
 
         self._storage.run(note)
         raise exceptions.PipelineError(record.step, error) from error
+
+
+class _Letters:
+    """The dead letters of a publisher that are not stored yet."""
+
+    def __init__(self, run, step):
+        self.all = []
+        self._place = (f'step {step.name!r} of trigger instance '
+                       f'{run.instance_id} ({run.trigger})')
+
+    def __bool__(self):
+        return bool(self.all)
+
+    def add(self, event, reason):
+        """Keep an event until the next transaction."""
+        self.all.append(storage_module.DeadLetter(
+            'event', event.message_id, f'{self._place}: {reason}',
+            encoding.to_json(event)))
+
+    def forget(self):
+        """Begin anew."""
+        self.all.clear()
+
+    def stored(self):
+        """Tell people, now that they are there to be looked at."""
+        for letter in self.all:
+            LOG.error('Kept as dead letter: event %s: %s',
+                      letter.message_id, letter.reason)
+        self.all.clear()
 
 
 def _item_name(step, number):

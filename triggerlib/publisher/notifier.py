@@ -26,6 +26,8 @@ from triggerlib import transport as transport_module
 _IN_PROCESS = urllib.parse.urlsplit(transport_module.IN_PROCESS).scheme
 
 TOPIC = 'event'
+#: Events after which it is noted how far a step is.
+_NOTED = 100
 PRIORITIES = ('audit', 'debug', 'info', 'warn', 'error', 'critical', 'sample')
 
 
@@ -58,9 +60,17 @@ class NotifierPublisher(publisher.Publisher):
         self._disconnect = None
 
     def publish(self, events, context):
-        """Send the events."""
-        if not events:
-            return
+        """Send the events, and yield them a hundred at a time.
+
+        The last ones are noted together with the step.
+        """
+        for begin in range(0, len(events), _NOTED):
+            end = begin + _NOTED
+            self._send(events[begin:end])
+            if end < len(events):
+                yield events[begin:end]
+
+    def _send(self, events):
         target = oslo_messaging.Target(
             topic=f'{self._topic}.{self._priority}')
         notifications = [self._notification(event) for event in events]

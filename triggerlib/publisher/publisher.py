@@ -14,6 +14,8 @@
 
 import urllib.parse
 
+from triggerlib import yamlfile
+
 
 class Publisher:
     """Hands events on to the world outside.
@@ -40,6 +42,7 @@ class Publisher:
             raise ValueError('the host in the URL cannot be read') from None
         if self.url.fragment:
             raise ValueError("a '#' in a URL is written %23")
+        self._known = set()
         self._options = {}
         for name, value in urllib.parse.parse_qsl(
                 self.url.query, keep_blank_values=True):
@@ -55,6 +58,7 @@ class Publisher:
         :param default: what it is when it is not there
         :raises ValueError: it cannot be parsed
         """
+        self._known.add(name)
         if name not in self._options:
             return default
         text = self._options.pop(name)
@@ -69,8 +73,11 @@ class Publisher:
         :raises ValueError: there are some
         """
         if self._options:
+            names = sorted(self._options)
+            hints = dict.fromkeys(
+                yamlfile.suggestion(name, self._known) for name in names)
             raise ValueError(
-                f'unknown options: {", ".join(sorted(self._options))}')
+                f'unknown options: {", ".join(names)}{"".join(hints)}')
 
     def publish(self, events, context):
         """Hand events on.

@@ -256,6 +256,8 @@ class Worker:
             return
         wait = min(self._retry_delay * 2 ** (instance.attempts - 1),
                    self._retry_delay_max) * random.uniform(0.5, 1.0)
+        asked = min(getattr(error, 'retry_after', 0), self._retry_delay_max)
+        wait = max(wait, asked)
         again = clock.after(tx.now(), wait)
         tx.transition([trigger_id], held, ready, owner=owner,
                       deadline=again, not_before=again,

@@ -54,8 +54,10 @@ class TestDocumentation(base.TestCase):
             self.files.load(self.sink(
                 [yaml.safe_load(self.block(f'name: {name}\n'))]))
 
-    def test_the_publishers_url_loads(self):
-        self.files.load(self.sink([], self.block('file://').strip()))
+    def test_the_publishers_urls_load(self):
+        for scheme in ('file', 'https'):
+            url, *_ = self.block(f'{scheme}://').split()
+            self.files.load(self.sink([], url))
 
     def test_every_publisher_is_there(self):
         for name in plugins.names(plugins.PUBLISHER):

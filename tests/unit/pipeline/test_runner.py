@@ -12,6 +12,7 @@
 
 """The runner: each step once, over all attempts."""
 
+import contextlib
 import itertools
 
 from tests import base
@@ -468,6 +469,108 @@ class RunnerRules:
             exceptions.LeaseLost, self.on.run, [sink('a', Publisher(act))],
             self.events)
         self.assertEqual(['m1'], handed)
+
+    def letters(self):
+        return [(letter.kind, letter.message_id, letter.reason)
+                for letter in self.on.storage.run(
+                    lambda tx: tx.list_dead_letters(), write=False)]
+
+    def picky(self, events, context):
+        """Yield batches of one, and refuse the first and the last event."""
+        for each in events:
+            if each.message_id in ('m1', 'm3'):
+                context.dead_letter(each, f'no {each.message_id}')
+            yield [each]
+
+    def refused(self, *message_ids):
+        place = f'step \'a.0.x\' of trigger instance {self.on.instance_id}'
+        return [('event', one, f'{place} (t): no {one}')
+                for one in message_ids]
+
+    def test_a_dead_letter_is_kept_once_wherever_it_crashes(self):
+        events = [event(1), event(2), event(3)]
+        for left in itertools.count(1):
+            self.on = self.stage()
+            sinks = [sink('a', Publisher(self.picky), Publisher())]
+            try:
+                with self.on.watched(Fuse(left)):
+                    self.on.run(sinks, events)
+            except stage.Crash:
+                crashed = True
+                if self.on.instance() is not None:
+                    self.on.claim_again()
+                    self.on.run(sinks, events)
+            else:
+                crashed = False
+            self.assertEqual(self.refused('m1', 'm3'), self.letters())
+            self.assertIsNone(self.on.instance())
+            if not crashed:
+                return
+
+    def test_a_dead_letter_is_kept_once_when_an_answer_is_lost(self):
+        events = [event(1), event(2), event(3)]
+        for way in (self.picky, lambda *args: list(self.picky(*args))):
+            for lost in range(2, 7):
+                self.on = self.stage()
+                begin = self.on.storage.begin
+                seen = itertools.count(1)
+
+                @contextlib.contextmanager
+                def lose(write=True, begin=begin, seen=seen, lost=lost):
+                    with begin(write=write) as tx:
+                        yield tx
+                    if next(seen) == lost:
+                        raise exceptions.StorageBusy('no answer')
+
+                self.on.storage.begin = lose
+                try:
+                    self.on.run(
+                        [sink('a', Publisher(way), Publisher())], events)
+                except exceptions.LeaseLost:
+                    # It was the last answer, and the instance is gone.
+                    pass
+                self.on.storage.begin = begin
+                self.assertEqual(self.refused('m1', 'm3'), self.letters())
+
+    def test_dead_letters_of_a_step_that_fails_are_forgotten(self):
+        failing = Failing(exceptions.PublishError('away', retryable=True))
+
+        def publish(events, context):
+            context.dead_letter(events[0], 'no m1')
+            failing(events, context)
+
+        sinks = [sink('a', Publisher(publish))]
+        self.assertRaises(exceptions.PipelineError, self.on.run, sinks,
+                          self.events)
+        self.assertEqual([], self.letters())
+        self.assertNotIn('no m1', self.logger.output)
+        self.on.claim_again()
+        self.on.run(sinks, self.events)
+        self.assertEqual(self.refused('m1'), self.letters())
+        self.assertIn('no m1', self.logger.output)
+
+    def test_a_transactional_publisher_has_dead_letters(self):
+        def publish(events, context):
+            context.dead_letter(events[0], 'no m1')
+
+        busy = Failing(exceptions.StorageBusy('once'))
+        chain = Chain(publish)
+        finish = self.on.finish
+
+        def finish_late(tx):
+            busy(None, None)
+            finish(tx)
+
+        self.on.run([sink('a', chain)], self.events[:1], finish_late)
+        self.assertEqual(2, len(chain.calls))
+        self.assertEqual(
+            [('event', 'm1', 'chained'), *self.refused('m1')],
+            self.letters())
+
+    def test_a_transformer_has_no_dead_letters(self):
+        one = Transformer()
+        self.on.run([sink('a', one, Publisher())], self.events)
+        self.assertIsNone(one.contexts[0].dead_letter)
 
     def yielding(self, made, looks):
         """Return a checkpoint that makes five events, and once fails."""

@@ -70,6 +70,13 @@ class TestNotifier(base.TestCase):
         self.addCleanup(one.close)
         return one
 
+    def publish(self, url, events):
+        """Publish, and return how many events are noted at a time."""
+        return self.publish_with(self.publisher(url), events)
+
+    def publish_with(self, one, events):
+        return [len(noted) for noted in one.publish(events, None)]
+
     def listen(self, topic, wanted):
         endpoint = Endpoint(wanted)
         listener = oslo_messaging.get_notification_listener(
@@ -84,8 +91,8 @@ class TestNotifier(base.TestCase):
         endpoint = self.listen(self.topic, 2)
         events = [stage.event(1, 'a.b', size=4, moment=stage.START),
                   stage.event(2, 'c')]
-        self.publisher(f'notifier://?topic={self.topic}').publish(
-            events, None)
+        self.assertEqual(
+            [], self.publish(f'notifier://?topic={self.topic}', events))
         self.assertTrue(endpoint.done.wait(PATIENCE))
         self.assertEqual(
             [('info', 'triggerlib', each.event_type, encoding.as_dict(each),
@@ -95,21 +102,29 @@ class TestNotifier(base.TestCase):
 
     def test_the_topic_and_the_priority(self):
         endpoint = self.listen(notifier.TOPIC, 1)
-        self.publisher('notifier://?priority=SAMPLE').publish(
-            [stage.event(1)], None)
+        self.publish('notifier://?priority=SAMPLE', [stage.event(1)])
         self.assertTrue(endpoint.done.wait(PATIENCE))
         self.assertEqual('sample', endpoint.seen[0][0])
 
     def test_nothing_connects_to_nothing(self):
         # There is nobody on that port.
-        self.publisher('notifier://127.0.0.1:1/').publish([], None)
+        self.publish('notifier://127.0.0.1:1/', [])
+
+    def test_a_retry_need_not_begin_anew(self):
+        endpoint = self.listen(self.topic, 250)
+        events = [stage.event(number) for number in range(250)]
+        self.assertEqual([100, 100], self.publish(
+            f'notifier://?topic={self.topic}', events))
+        self.assertTrue(endpoint.done.wait(PATIENCE))
+        self.assertEqual(
+            [each.message_id for each in events],
+            [payload['message_id']
+             for _, _, _, payload, _ in endpoint.seen])
 
     def test_a_broker_that_is_away_is_tried_again_later(self):
         error = self.assertRaises(
-            exceptions.PublishError,
-            self.publisher(
-                'notifier://user:s3cr3t@127.0.0.1:1/?retry=0').publish,
-            [stage.event(1)], None)
+            exceptions.PublishError, self.publish,
+            'notifier://user:s3cr3t@127.0.0.1:1/?retry=0', [stage.event(1)])
         self.assertTrue(error.retryable)
         self.assertIn('127.0.0.1', str(error))
         self.assertNotIn('s3cr3t', str(error))
@@ -119,7 +134,7 @@ class TestNotifier(base.TestCase):
         one = self.publisher(f'notifier://?topic={self.topic}')
         one.close()
         for number in range(2):
-            one.publish([stage.event(number)], None)
+            self.publish_with(one, [stage.event(number)])
             one.close()
         self.assertTrue(endpoint.done.wait(PATIENCE))
 

@@ -114,6 +114,7 @@ class TestBase(base.TestCase):
                 ('own://?size=', 'option size='),
                 ('own://?fast=maybe', 'neither true nor false'),
                 ('own://?b=1&a=2', 'unknown options: a, b'),
+                ('own://?b=1&sise=2', "did you mean 'size'?"),
                 ('own://?size=1&size=2', 'twice'),
                 ('own://[x/', 'cannot be read'), ('own://#x', '%23')):
             error = self.assertRaises(ValueError, Own, None, url)

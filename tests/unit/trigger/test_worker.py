@@ -170,6 +170,21 @@ class WorkerRules:
         self.assertEqual(State.ERROR, one.state)
         self.assertIn('ConnectionError: down', one.error)
 
+    def test_a_receiver_says_how_long_to_leave_it_alone(self):
+        for asked, least, most in (
+                (None, 0.5, 1), (0.1, 0.5, 1), (50, 50, 50),
+                (1e300, 200, 200)):
+            it, _ = self.ready(retry_delay=1, retry_delay_max=200)
+            mend = self.fail_with(exceptions.PublishError(
+                'busy', retryable=True, retry_after=asked))
+            self.assertEqual([False], it.work())
+            mend()
+            wait = it.instance().not_before - it.clock.now()
+            self.assertTrue(least <= wait.total_seconds() <= most, asked)
+            it.clock.advance(most)
+            it.settle()
+            self.assertEqual([], it.instances())
+
     def test_a_host_without_the_definition_hands_back(self):
         it, instance_id = self.ready(max_attempts=2, retry_delay=1)
         other = self.useFixture(engine.Engine(

@@ -255,7 +255,7 @@ class Node(fixtures.Fixture):
 class PostgreSQLNode(Node):
     """A PostgreSQL server with an empty database."""
 
-    programs = ('initdb', 'postgres')
+    programs = ('initdb', 'ipcrm', 'postgres')
     # Clients are cut off, and what was written is kept.
     end_signal = signal.SIGINT
     user = 'postgres'
@@ -275,7 +275,20 @@ class PostgreSQLNode(Node):
         return self._spawn([
             self.programs['postgres'], '-D', f'{self.folder}/data',
             '-p', str(self.port), '-c', 'listen_addresses=127.0.0.1',
-            '-c', 'unix_socket_directories='])
+            '-c', 'unix_socket_directories=',
+            '-c', 'dynamic_shared_memory_type=mmap'])
+
+    def kill(self):
+        super().kill()
+        # Its file names the shared memory that it had no time to give back:
+        # the key and the id, in the seventh line.
+        path = pathlib.Path(self.folder, 'data', 'postmaster.pid')
+        if path.exists():
+            lines = path.read_text().splitlines()
+            if len(lines) > 6:
+                subprocess.run(
+                    [self.programs['ipcrm'], '-m', lines[6].split()[1]],
+                    stderr=subprocess.DEVNULL, timeout=PATIENCE)
 
     def _ask(self):
         with psycopg.connect(
@@ -288,6 +301,7 @@ class MariaDBNode(Node):
     """A MariaDB server with an empty database."""
 
     programs = ('mariadb-install-db', 'mariadbd')
+    user = 'mysql'
     database = 'triggerlib'
 
     @property
@@ -301,19 +315,18 @@ class MariaDBNode(Node):
             '--auth-root-authentication-method=normal', '--skip-test-db'])
 
     def _options(self):
-        options = ['--no-defaults', f'--datadir={self.folder}/data',
-                   '--skip-name-resolve', '--innodb-log-file-size=16M',
-                   '--innodb-buffer-pool-size=32M']
-        if os.geteuid() == 0:
-            options.append('--user=root')
-        return options
+        return ['--no-defaults', f'--datadir={self.folder}/data',
+                '--skip-name-resolve', '--innodb-log-file-size=16M',
+                '--innodb-buffer-pool-size=32M']
+
+    def _command(self):
+        return [self.programs['mariadbd'], *self._options(),
+                '--bind-address=127.0.0.1', f'--port={self.port}',
+                f'--socket={self.folder}/socket',
+                f'--pid-file={self.folder}/pid']
 
     def _launch(self):
-        return self._spawn([
-            self.programs['mariadbd'], *self._options(),
-            '--bind-address=127.0.0.1', f'--port={self.port}',
-            f'--socket={self.folder}/socket',
-            f'--pid-file={self.folder}/pid'])
+        return self._spawn(self._command())
 
     def _ask(self):
         # To make the database is an answer, too.

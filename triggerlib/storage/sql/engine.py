@@ -34,8 +34,9 @@ _SQLITE_BUSY = (5, 6)
 _BUSY_STATES = ('40001', '40P01', '55P03', '53300', '57P01', '57P02',
                 '57P03')
 #: MySQL's: too many connections (1040, 1203), a server that stops, a
-#: connection that was ended by an administrator.
-_BUSY_NUMBERS = (1040, 1203, 1053, 1927)
+#: connection that was ended by an administrator, a commit that failed, as it
+#: does in a Galera cluster when the server loses the others.
+_BUSY_NUMBERS = (1040, 1203, 1053, 1927, 1180)
 _UNDEFINED_TABLE = '42P01'
 _NO_SUCH_TABLE = 1146
 

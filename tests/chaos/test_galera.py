@@ -1,0 +1,457 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A Galera cluster that is written to at both servers at once.
+
+A lock is known to the server that gave it, and no other. That two
+transactions on two servers were in each other's way is seen when the second
+commits, and is refused.
+"""
+
+import random
+import threading
+import uuid
+
+import sqlalchemy as sa
+
+from triggerlib import exceptions
+from triggerlib.state import State
+from triggerlib import storage
+from triggerlib.testing import storage_contract
+
+from tests import base
+from tests.chaos import galera
+from tests import engine
+from tests import sql
+
+event = storage_contract.event
+template = storage_contract.template
+
+PATIENCE = 60
+DEADLOCK = 1213
+
+
+class Cluster:
+    """Mix it with a test case: one cluster, and a database a test."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.cluster = galera.GaleraNodes()
+        cls.cluster.setUp()
+        cls.addClassCleanup(cls.cluster.cleanUp)
+
+    def setUp(self):
+        self.urls = new_database(self.cluster)
+        self.url = self.urls[0]
+        super().setUp()
+
+
+def new_database(cluster):
+    """Return the URLs of a new database at each server of a cluster."""
+    database = f'triggerlib_{uuid.uuid4().hex}'
+    maker = sa.create_engine(
+        cluster.nodes[0].url, poolclass=sa.pool.NullPool)
+    with maker.connect() as connection:
+        connection.exec_driver_sql(
+            f'CREATE DATABASE {database} CHARACTER SET utf8mb4')
+    return [sa.make_url(node.url).set(database=database).render_as_string(
+        hide_password=False) for node in cluster.nodes]
+
+
+class TestContract(Cluster, sql.ServerRules,
+                   storage_contract.StorageContract, base.TestCase):
+    """The driver's contract, with any second driver on the other server."""
+
+    # The first transaction of these keeps the second waiting, by a lock.
+    test_a_purge_of_what_is_just_collected = None
+    test_an_event_that_another_is_about_to_store = None
+    test_an_event_that_another_stored_in_vain = None
+    test_a_batch_beside_a_registration = None
+    test_a_trait_that_is_registered_beside_a_batch = None
+    test_an_instance_that_leaves_before_it_is_joined = None
+    test_what_another_has_locked_is_not_due = None
+
+    def another(self, clock=None, **overrides):
+        driver = storage.get_driver(
+            sql.load(self.urls[1], **{**self.options, **overrides}), clock)
+        self.addCleanup(driver.close)
+        return driver
+
+    def kill(self, tx):
+        """End a transaction's connection from outside."""
+        number = tx._connection.exec_driver_sql(
+            'SELECT CONNECTION_ID()').scalar_one()
+        self.execute(f'KILL {number}')
+
+
+class TestConflicts(Cluster, base.TestCase):
+    """Two units of work that commit at the same moment, one a server."""
+
+    def setUp(self):
+        super().setUp()
+        self.drivers = [
+            storage.get_driver(sql.load(url)) for url in self.urls]
+        #: For each driver, what the server refused: where, and the code.
+        self.refused = [[], []]
+        for driver, refused in zip(self.drivers, self.refused):
+            self.addCleanup(driver.close)
+            self.note_errors(driver, refused)
+        self.drivers[0].upgrade()
+
+    def note_errors(self, driver, refused):
+        def note(context):
+            refused.append((context.statement or 'COMMIT',
+                            context.original_exception.args[0]))
+
+        # Before oslo.db's listener, which raises.
+        sa.event.listen(driver.engine, 'handle_error', note, insert=True)
+
+    def collide(self, *works):
+        """Run a unit of work on each server, which commit at once.
+
+        :param works: each is called with its transaction
+        :returns: what each returned in the end
+        """
+        together = threading.Barrier(len(works))
+        results = [None] * len(works)
+
+        def run(position):
+            tries = []
+
+            def work(tx):
+                result = works[position](tx)
+                tries.append(result)
+                if len(tries) == 1:
+                    together.wait(PATIENCE)
+                return result
+
+            results[position] = self.drivers[position].run(work)
+
+        threads = [threading.Thread(target=run, args=[position], daemon=True)
+                   for position in range(len(works))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+            self.assertFalse(thread.is_alive(), 'it waits for ever')
+        # One was refused, once, at its end.
+        self.assertEqual([('COMMIT', DEADLOCK)], sum(self.refused, []))
+        return results
+
+    def collector(self, *message_ids):
+        """Return a unit of work that collects events into one instance."""
+        def work(tx):
+            flags = tx.add_events([event(one) for one in message_ids])
+            new = [one for one, flag in zip(message_ids, flags) if flag]
+            if new:
+                instance, = tx.lock_active([template('k')])
+                instance.event_count += len(new)
+                tx.collect([instance], {instance.id: new})
+            return new
+        return work
+
+    def assert_collected(self, message_ids):
+        """Fail if not these events are in one instance, at each server."""
+        for driver in self.drivers:
+            def look(tx):
+                # What the other server committed is waited for.
+                tx._connection.exec_driver_sql(
+                    'SET SESSION wsrep_sync_wait = 1')
+                one, = tx.list_instances()
+                return one, tx.instance_events([one.id])[one.id]
+
+            one, events = driver.run(look)
+            self.assertEqual(len(message_ids), one.event_count)
+            self.assertEqual(
+                sorted(message_ids),
+                sorted(each.message_id for each in events))
+
+    def test_a_new_key_that_both_meet(self):
+        results = self.collide(
+            self.collector('a', 'b'), self.collector('c', 'd'))
+        self.assertEqual([['a', 'b'], ['c', 'd']], results)
+        self.assert_collected(['a', 'b', 'c', 'd'])
+
+    def test_an_instance_that_both_add_to(self):
+        self.drivers[0].run(self.collector('a'))
+        self.synchronize()
+        self.collide(self.collector('b'), self.collector('c'))
+        self.assert_collected(['a', 'b', 'c'])
+
+    def test_an_event_that_both_store(self):
+        results = self.collide(
+            self.collector('a', 'b'), self.collector('b', 'c'))
+        self.assertEqual(['a', 'b', 'b', 'c'], sorted(
+            sum(results, []) + ['b']))
+        self.assert_collected(['a', 'b', 'c'])
+
+    def test_an_event_that_comes_as_its_instance_is_made_ready(self):
+        self.drivers[0].run(self.collector('a'))
+        self.synchronize()
+
+        def make_ready(tx):
+            return tx.transition(
+                [one.id for one in tx.list_instances(state=State.ACTIVE)],
+                State.ACTIVE, State.READY_TO_FIRE)
+
+        (new, moved) = self.collide(self.collector('b'), make_ready)
+        self.assertEqual(['b'], new)
+        self.synchronize()
+        places = self.drivers[1].run(lambda tx: [
+            each.message_id for one in tx.list_instances()
+            for each in tx.instance_events([one.id])[one.id]])
+        self.assertEqual(['a', 'b'], sorted(places))
+
+    def test_a_purge_of_what_is_just_collected(self):
+        self.drivers[0].run(lambda tx: tx.add_events([event('a')]))
+        self.synchronize()
+
+        def collect(tx):
+            if not tx.get_events(['a']):
+                return False
+            one, = tx.lock_active([template('k')])
+            one.event_count = 1
+            tx.collect([one], {one.id: ['a']})
+            return True
+
+        collected, gone = self.collide(
+            collect,
+            lambda tx: tx.purge_events(storage_contract.at(9), 10))
+        self.assertEqual([True, 0] if collected else [False, 1],
+                         [collected, gone])
+
+    def test_a_claim_that_both_make(self):
+        one, = self.drivers[0].run(
+            lambda tx: tx.lock_active([template('k')]))
+        self.drivers[0].run(lambda tx: tx.transition(
+            [one.id], State.ACTIVE, State.READY_TO_FIRE))
+        self.synchronize()
+
+        def claimer(owner):
+            return lambda tx: tx.transition(
+                [one.id], State.READY_TO_FIRE, State.FIRING,
+                new_owner=owner, deadline=storage_contract.at(10 ** 9))
+
+        results = self.collide(claimer('first'), claimer('second'))
+        self.assertEqual([[], [one.id]], sorted(results))
+        winner = ('first', 'second')[results.index([one.id])]
+        self.synchronize()
+        for driver in self.drivers:
+            found, = driver.run(lambda tx: tx.get_instances([one.id]))
+            self.assertEqual(winner, found.owner)
+
+    def synchronize(self):
+        """Wait until both servers have what was committed at either."""
+        for driver in self.drivers:
+            with driver.engine.connect() as connection:
+                connection.exec_driver_sql(
+                    'SET STATEMENT wsrep_sync_wait = 1 FOR '
+                    'SELECT count(*) FROM event')
+
+
+TRIGGERS = """
+    - name: create
+      distinguished_by: [instance_id]
+      expiration: first + 1h
+      match_criteria:
+        - event_type: [start, end]
+      fire_criteria:
+        - event_type: start
+          number: 2
+        - event_type: end
+      fire_pipeline: fired
+      expire_pipeline: fired
+    """
+
+PIPELINES = """
+    sinks:
+      - name: fired
+        transformers:
+          - name: aggregate
+            parameters:
+              event_type: summary
+              traits: {instance_id: {first: instance_id}, number: count}
+        publishers: ['test://$NAME', 'event://']
+    """
+
+
+class TestPipeline(Cluster, base.TestCase):
+    """Managers, schedulers and workers at both servers."""
+
+    def setUp(self):
+        super().setUp()
+        self.engines = [
+            self.useFixture(engine.Engine(TRIGGERS, PIPELINES, url))
+            for url in self.urls]
+        for one in self.engines:
+            self.addCleanup(one.storage.close)
+
+    def summaries(self):
+        """Return what ``event://`` published: instance_id and number."""
+        found = self.engines[0].storage.run(lambda tx: [
+            one for one in tx.find_events(
+                storage_contract.Query(('summary',)))])
+        return sorted((one.traits['instance_id'], one.traits['number'])
+                      for one in found)
+
+    def published(self):
+        """Return the same of ``test://``, of both workers."""
+        return sorted(
+            (one.traits['instance_id'], one.traits['number'])
+            for each in self.engines for one in each.published())
+
+    def run_together(self, *works):
+        errors = []
+
+        def run(work):
+            try:
+                work()
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=run, args=[work], daemon=True)
+                   for work in works]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+            self.assertFalse(thread.is_alive(), 'it waits for ever')
+        if errors:
+            raise errors[0]
+
+    def test_two_workers_that_claim_at_once(self):
+        first, second = self.engines
+        first.add(engine.event('s1', 'start', 0, instance_id='i'),
+                  engine.event('s2', 'start', 1, instance_id='i'),
+                  engine.event('e', 'end', 2, instance_id='i'))
+        first.clock.advance(10)
+        first.scheduler.run_once()
+        instance = first.instance()
+        self.wait_for(
+            lambda: second.instances(state=State.READY_TO_FIRE))
+        together = threading.Barrier(2)
+        answers, claims = [], []
+
+        def hold(worker):
+            """Have the worker's first claim commit with the other's."""
+            take, done = worker._take, []
+
+            def take_together(*args):
+                claim = take(*args)
+                claims.append(claim is not None)
+                if not done:
+                    done.append(claim)
+                    together.wait(PATIENCE)
+                return claim
+
+            worker._take = take_together
+
+        for one in self.engines:
+            hold(one.worker)
+        self.run_together(*[
+            lambda one=one: answers.append(
+                one.worker.fire_trigger(instance.id))
+            for one in self.engines])
+        # Both had it, and one was refused and found that it is gone.
+        self.assertEqual([True, True, False], claims)
+        self.assertEqual([False, True], sorted(answers))
+        self.assertEqual([('i', 3)], self.published())
+        self.assertEqual([('i', 3)], self.summaries())
+        self.assertEqual([], first.instances())
+
+    def wait_for(self, condition):
+        """Wait until a server has caught up with the other."""
+        deadline = threading.Event()
+        for _ in range(1000):
+            if condition():
+                return
+            deadline.wait(0.01)
+        self.fail('the other server does not catch up')
+
+    def test_everything_at_once(self):
+        keys = [f'i{number}' for number in range(20)]
+        events = [
+            engine.event(f'{kind}{number}-{key}', kind, number,
+                         instance_id=key)
+            for key in keys for number, kind in enumerate(
+                ('start', 'start', 'end'))]
+        done = threading.Event()
+
+        def feed(one, seed):
+            mine = events.copy()
+            random.Random(seed).shuffle(mine)
+            for start in range(0, len(mine), 7):
+                one.manager.add_events(mine[start:start + 7])
+
+        def feed_all():
+            # Each event comes four times, twice at each server.
+            try:
+                self.run_together(*[
+                    lambda one=one, seed=seed: feed(one, seed)
+                    for one in self.engines for seed in range(2)])
+            finally:
+                done.set()
+
+        def work(one):
+            while not done.is_set():
+                if not one.scheduler.run_once():
+                    done.wait(0.01)
+                one.work()
+
+        for one in self.engines:
+            one.clock.advance(10)
+        self.run_together(feed_all, *[
+            lambda one=one: work(one) for one in self.engines])
+        # What was cast as the other server took it, is cast again.
+        for _ in range(3):
+            for one in self.engines:
+                one.clock.advance(100)
+                one.settle()
+        self.assertEqual([(key, 3) for key in sorted(keys)],
+                         self.summaries())
+        self.assertEqual(self.summaries(), self.published())
+        self.assertEqual([], self.engines[0].instances())
+
+
+class TestFailures(base.TestCase):
+    """Servers of a cluster that come and go."""
+
+    def test_one_goes_on_while_the_other_is_away(self):
+        cluster = self.useFixture(galera.GaleraNodes())
+        urls = new_database(cluster)
+        first, second = [
+            storage.get_driver(sql.load(url, storage_retries=0))
+            for url in urls]
+        for driver in (first, second):
+            self.addCleanup(driver.close)
+        first.upgrade()
+        second.run(lambda tx: tx.add_events([event('a')]))
+        cluster.nodes[1].kill()
+        self.assertRaises(
+            exceptions.StorageBusy, second.run, lambda tx: tx.now())
+        # It takes the first some seconds to know that it is alone.
+        first.retries = 10
+        self.assertEqual([False, True], first.run(
+            lambda tx: tx.add_events([event('a'), event('b')])))
+        cluster.nodes[1].start()
+        self.assertEqual([False, True], second.run(
+            lambda tx: tx.add_events([event('b'), event('c')])))
+        # The second alone is not more than half of the cluster.
+        cluster.nodes[0].kill()
+        for _ in range(1000):
+            error = self.assertRaises(
+                exceptions.StorageBusy, second.run, lambda tx: tx.add_events(
+                    [event(uuid.uuid4().hex)]))
+            if 'WSREP has not yet prepared' in str(error):
+                return
+        self.fail(f'it says only {error}')

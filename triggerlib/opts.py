@@ -137,6 +137,11 @@ SCHEDULER_OPTS = [
         'ready_timeout', default=60.0, min=0.01,
         help='Seconds after which an instance that waits for a worker is '
              'cast again.'),
+    cfg.IntOpt(
+        'cast_limit', default=1000, min=1, max=1000000,
+        help='Instances that have been cast and not been taken by a worker, '
+             'at most. What is ready beyond them is cast when their number '
+             'has gone down.'),
 ]
 
 WORKER_OPTS = [
@@ -160,8 +165,29 @@ WORKER_OPTS = [
         help='The longest wait between two attempts, in seconds.'),
 ]
 
+AGENT_OPTS = [
+    cfg.IntOpt(
+        'listener_processes', default=1, min=0, max=256,
+        help='Processes of an agent that take notifications from the message '
+             'bus; 0 for none.'),
+    cfg.IntOpt(
+        'scheduler_processes', default=1, min=0, max=16,
+        help='Processes of an agent that look for what is due; 0 for none. '
+             'One is enough for a host; several are there for each other.'),
+    cfg.IntOpt(
+        'worker_processes', default=1, min=0, max=256,
+        help='Processes of an agent that run pipelines, each on as many '
+             'instances at once as "workers" says; 0 for none.'),
+    cfg.IntOpt(
+        'shutdown_timeout', default=60, min=1, max=3600,
+        help='Seconds that an agent has, when it is to end, to finish what '
+             'it has begun. What takes longer is left to the other agents '
+             'when its lease runs out.'),
+]
+
 _ALL_OPTS = (STORAGE_OPTS + DEFINITION_OPTS + INTAKE_OPTS
-             + NOTIFICATION_OPTS + SCHEDULER_OPTS + WORKER_OPTS)
+             + NOTIFICATION_OPTS + SCHEDULER_OPTS + WORKER_OPTS
+             + AGENT_OPTS)
 
 
 def register_opts(conf):

@@ -61,6 +61,14 @@ def get_notification_transport(conf, prefetch=None):
     return transport
 
 
+def is_in_process(conf) -> bool:
+    """Tell whether rpc casts stay in the process.
+
+    :param conf: an ``oslo_config.cfg.ConfigOpts``
+    """
+    return (_url(conf) or conf.transport_url).startswith(IN_PROCESS)
+
+
 def _set_prefetch(conf, prefetch):
     # The driver registers its options, and reads them, when it is loaded.
     for group, options in oslo_messaging.opts.list_opts():

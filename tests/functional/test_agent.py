@@ -12,6 +12,8 @@
 
 """The agent: everything at once in one process, and as a service."""
 
+import contextlib
+import glob
 import json
 import os
 import signal
@@ -23,10 +25,13 @@ import uuid
 
 import fixtures
 import oslo_messaging
+import psutil
 
-from triggerlib.cmd import agent as agent_module
 from triggerlib.cmd import config
+from triggerlib.cmd import parts as parts_module
+from triggerlib.cmd import processes
 from triggerlib import exceptions
+from triggerlib import opts
 from triggerlib import storage
 from triggerlib import transport
 
@@ -83,7 +88,7 @@ class AgentCase(base.TestCase):
             stream.write(textwrap.dedent(text).replace(
                 '$folder', self.folder))
 
-    def configure(self, transport_url='', upgrade=True):
+    def configure(self, transport_url='', upgrade=True, more=''):
         line = f'transport_url = {transport_url}' if transport_url else ''
         self.write('triggerlib.conf', f"""
             [DEFAULT]
@@ -97,6 +102,7 @@ class AgentCase(base.TestCase):
             notification_topics = {self.topic}
             batch_timeout = 0.05
             scheduler_interval = 0.05
+            {more.strip()}
             """)
         self.conf = config.load([self.path])
         if upgrade:
@@ -138,7 +144,7 @@ class TestInProcess(AgentCase):
 
     def start(self):
         conf = config.load([self.path])
-        agent = agent_module.Agent(conf)
+        agent = parts_module.Parts(conf)
         thread = threading.Thread(target=agent.run)
         thread.start()
 
@@ -158,7 +164,7 @@ class TestInProcess(AgentCase):
         agent = self.start()
         self.notify('a')
         self.wait_for('a')
-        before = agent._catalog.current
+        before = agent.files.catalog.current
         self.write('triggers.yaml', '- name: broken\n')
         agent.reload()
         for _ in range(PATIENCE * 10):
@@ -167,22 +173,22 @@ class TestInProcess(AgentCase):
             self.pause.wait(0.1)
         self.assertIn('stays in force', self.logger.output)
         self.assertIn('triggers.yaml', self.logger.output)
-        self.assertIs(before, agent._catalog.current)
+        self.assertIs(before, agent.files.catalog.current)
         self.notify('b')
         self.wait_for('a', 'b')
         self.write('triggers.yaml', TRIGGERS.replace('name: create',
                                                      'name: other'))
         agent.reload()
         for _ in range(PATIENCE * 10):
-            if agent._catalog.current is not before:
+            if agent.files.catalog.current is not before:
                 break
             self.pause.wait(0.1)
         self.assertIsNotNone(
-            agent._catalog.current.definitions.get('other'))
+            agent.files.catalog.current.definitions.get('other'))
 
     def test_a_file_that_is_gone_does_not_take_its_triggers_along(self):
         agent = self.start()
-        before = agent._catalog.current
+        before = agent.files.catalog.current
         os.remove(f'{self.folder}/triggers.yaml')
         agent.reload()
         for _ in range(PATIENCE * 10):
@@ -190,12 +196,58 @@ class TestInProcess(AgentCase):
                 break
             self.pause.wait(0.1)
         self.assertIn('was not found', self.logger.output)
-        self.assertIs(before, agent._catalog.current)
+        self.assertIs(before, agent.files.catalog.current)
 
     def test_mistakes_end_the_start(self):
         self.write('triggers.yaml', '- name: broken\n')
-        self.assertRaises(exceptions.DefinitionError, agent_module.Agent,
+        self.assertRaises(exceptions.DefinitionError, parts_module.Parts,
                           self.conf)
+
+
+class TestPlan(AgentCase):
+    """Which processes an agent has."""
+
+    def plan(self, parts=(), url='', **options):
+        self.configure(url, upgrade=False)
+        for name, value in options.items():
+            self.conf.set_override(name, value, opts.GROUP)
+        return processes.plan(self.conf, parts)
+
+    def test_one_for_each_part(self):
+        self.assertEqual(
+            [(('listener',), 1), (('scheduler',), 1), (('worker',), 1)],
+            self.plan(url='rabbit://'))
+
+    def test_as_many_as_the_options_say(self):
+        self.assertEqual(
+            [(('listener',), 3), (('worker',), 2)],
+            self.plan(url='rabbit://', listener_processes=3,
+                      scheduler_processes=0, worker_processes=2))
+
+    def test_a_part_that_is_named_runs(self):
+        self.assertEqual(
+            [(('scheduler',), 1)],
+            self.plan(('scheduler',), 'rabbit://', scheduler_processes=0,
+                      worker_processes=7))
+
+    def test_one_for_all_where_casts_stay_in_the_process(self):
+        self.assertEqual([(('listener', 'scheduler', 'worker'), 1)],
+                         self.plan())
+        self.assertEqual([(('scheduler', 'worker'), 1)],
+                         self.plan(('worker', 'scheduler')))
+
+    def test_one_for_all_where_the_storage_is_in_the_process(self):
+        self.assertEqual(
+            [(('listener', 'scheduler', 'worker'), 1)],
+            self.plan(url='rabbit://', connection='memory://'))
+
+    def test_what_cannot_be(self):
+        for options, text in (
+                ({'worker_processes': 2}, 'transport_url'),
+                ({'listener_processes': 0, 'scheduler_processes': 0,
+                  'worker_processes': 0}, 'nothing to run')):
+            error = self.assertRaises(ValueError, self.plan, **options)
+            self.assertIn(text, str(error))
 
 
 class TestService(AgentCase):
@@ -206,11 +258,12 @@ class TestService(AgentCase):
         self.addCleanup(log.close)
         agent = subprocess.Popen(
             [sys.executable, '-m', 'triggerlib.cmd.agent', '--config-file',
-             self.path, *parts], stdout=log, stderr=log)
+             self.path, *parts], stdout=log, stderr=log,
+            start_new_session=True)
 
         def end():
-            if agent.poll() is None:
-                agent.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(agent.pid, signal.SIGKILL)
             agent.wait()
         self.addCleanup(end)
         return agent
@@ -221,7 +274,7 @@ class TestService(AgentCase):
 
     def test_three_agents_with_one_part_each(self):
         self.configure(servers.rabbitmq_url(self))
-        agents = [self.start(f'--{part}') for part in agent_module.PARTS]
+        agents = [self.start(f'--{part}') for part in parts_module.ALL]
         for _ in range(PATIENCE * 10):
             if self.log().count('The agent is working') == 3:
                 break
@@ -244,6 +297,105 @@ class TestService(AgentCase):
         self.pause.wait(2)
         agent.send_signal(signal.SIGTERM)
         self.assertEqual(0, agent.wait(20))
+
+    def wait_for_log(self, text, count=1):
+        for _ in range(PATIENCE * 10):
+            if self.log().count(text) >= count:
+                return
+            self.pause.wait(0.1)
+        self.fail(f'{text!r} is not {count} times in {self.log()}')
+
+    def children(self, agent):
+        return psutil.Process(agent.pid).children()
+
+    def test_several_processes_a_part(self):
+        self.configure(servers.rabbitmq_url(self), more='''
+            listener_processes = 2
+            worker_processes = 2
+            ''')
+        agent = self.start()
+        self.wait_for_log('The agent is working', 5)
+        self.assertEqual(5, len(self.children(agent)))
+        self.notify('a', 'b', 'c')
+        self.wait_for('a', 'b', 'c')
+        agent.terminate()
+        self.assertEqual(0, agent.wait(PATIENCE))
+        self.assertEqual(5, self.log().count('finishes what it has begun'))
+        self.assertNotIn('Traceback', self.log())
+
+    def test_a_process_that_dies_is_started_again(self):
+        self.configure(servers.rabbitmq_url(self))
+        agent = self.start()
+        self.wait_for_log('The agent is working', 3)
+        # Its files are broken meanwhile; it has what was loaded.
+        self.write('triggers.yaml', '- name: broken\n')
+        for child in self.children(agent):
+            child.kill()
+        self.wait_for_log('The agent is working', 6)
+        self.notify('a')
+        self.wait_for('a')
+
+    def test_processes_end_when_their_parent_dies(self):
+        self.configure(servers.rabbitmq_url(self))
+        agent = self.start()
+        self.wait_for_log('The agent is working', 3)
+        children = self.children(agent)
+        agent.kill()
+        agent.wait()
+        _, alive = psutil.wait_procs(children, PATIENCE)
+        self.assertEqual([], alive)
+        self.assertEqual(3, self.log().count('finishes what it has begun'))
+
+    def test_files_are_loaded_again_by_all_processes(self):
+        self.configure(servers.rabbitmq_url(self))
+        agent = self.start()
+        self.wait_for_log('The agent is working', 3)
+        self.write('triggers.yaml', '- name: broken\n')
+        agent.send_signal(signal.SIGHUP)
+        self.wait_for_log('stays in force', 4)
+        self.write('triggers.yaml', TRIGGERS)
+        agent.send_signal(signal.SIGHUP)
+        self.wait_for_log('were loaded again', 4)
+        self.notify('a')
+        self.wait_for('a')
+
+    def test_it_waits_for_a_storage_that_is_away(self):
+        self.configure()
+        url = 'postgresql://root@127.0.0.1:1/none'
+        with open(self.path, encoding='utf-8') as stream:
+            text = stream.read()
+        self.write('triggerlib.conf', text.replace(
+            f'sqlite:///{self.folder}/t.sqlite', url))
+        agent = self.start()
+        self.wait_for_log('The agent waits for the storage')
+        self.assertIsNone(agent.poll())
+
+    def test_a_report_is_written_on_request(self):
+        self.configure(more='''
+            [oslo_reports]
+            log_dir = $folder
+            ''')
+        with open(self.path, 'a', encoding='utf-8') as stream:
+            stream.write('[oslo_messaging_notifications]\n'
+                         'transport_url = fake://user:sesame@here/\n')
+        agent = self.start()
+        self.wait_for_log('The agent is working')
+        child, = self.children(agent)
+        child.send_signal(signal.SIGUSR2)
+        for _ in range(PATIENCE * 10):
+            found = glob.glob(f'{self.folder}/triggerlib-agent_gurumed*')
+            text = ''
+            if found:
+                with open(found[0], encoding='utf-8') as stream:
+                    text = stream.read()
+            if 'trigger definitions' in text and 'expiry_clock' in text:
+                break
+            self.pause.wait(0.1)
+        self.assertIn('parts = listener, scheduler, worker', text)
+        self.assertIn('create = ', text)
+        self.assertIn('expiry_clock = wall', text)
+        self.assertIn('transport_url = ***', text)
+        self.assertNotIn('sesame', text)
 
     def test_no_schema(self):
         self.configure(upgrade=False)

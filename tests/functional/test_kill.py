@@ -13,6 +13,7 @@
 """Three processes on one database, two of them killed again and again."""
 
 import collections
+import contextlib
 import datetime
 import json
 import multiprocessing
@@ -151,11 +152,11 @@ class KillRules:
         agent = subprocess.Popen(
             [sys.executable, '-m', 'triggerlib.cmd.agent', '--config-file',
              self.conf_path, '--scheduler', '--worker'],
-            stdout=log, stderr=log)
+            stdout=log, stderr=log, start_new_session=True)
 
         def end():
-            if agent.poll() is None:
-                agent.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(agent.pid, signal.SIGKILL)
             agent.wait()
         self.addCleanup(end)
         return agent
@@ -175,7 +176,7 @@ class KillRules:
         for _ in range(KILLS):
             pause.wait(dice.uniform(0.5, 3))
             victim = dice.randrange(2)
-            agents[victim].send_signal(signal.SIGKILL)
+            os.killpg(agents[victim].pid, signal.SIGKILL)
             agents[victim].wait()
             agents[victim] = self.start()
             self.assertAlive(agents)

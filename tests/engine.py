@@ -75,7 +75,8 @@ class Engine(fixtures.Fixture):
         self._start = start
 
     def _setUp(self):
-        self.name = f'e{uuid.uuid4().hex}'
+        self.name = (f'e{uuid.uuid4().hex}' if self._shared is None
+                     else self._shared.name)
         folder = self.useFixture(fixtures.TempDir()).path
         triggers, pipelines = map(textwrap.dedent, self._texts)
         paths = {}
@@ -101,7 +102,6 @@ class Engine(fixtures.Fixture):
         else:
             self.clock = self._shared.clock
             self.storage = self._shared.storage
-            self.name = self._shared.name
         self.catalog = catalog_module.Catalog.from_conf(self.conf)
         self.manager = manager_module.TriggerManager(
             self.storage, self.catalog, None,

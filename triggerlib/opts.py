@@ -95,20 +95,20 @@ INTAKE_OPTS = [
         help='Seconds to wait for a batch of notifications to fill.'),
     cfg.StrOpt(
         'expiry_clock', default='wall',
-        choices=[('wall', 'expiry follows the clock of the database'),
-                 ('event', 'time for expiring goes no further than the '
-                           'newest event stored')],
-        help='The time by which instances expire. With "event" a backlog '
-             'after an outage gives the results that it would have given '
-             'without the outage.'),
+        choices=[('wall', 'time is that of the clock of the database'),
+                 ('event', 'time goes no further than the newest event '
+                           'stored')],
+        help='The time by which instances expire, and by which a fire_delay '
+             'passes. With "event" a backlog after an outage gives the '
+             'results that it would have given without the outage.'),
     _seconds(
         'allowed_lateness', default=60.0, min=0,
         help='With expiry_clock = event: seconds by which an event may '
-             'arrive after a newer one.'),
+             'arrive after a newer one. Expiry is as much later.'),
     _seconds(
         'idle_timeout', default=300.0, min=0,
         help='With expiry_clock = event: seconds without any new event '
-             'after which expiry follows the wall clock again.'),
+             'after which time follows the wall clock again.'),
 ]
 
 NOTIFICATION_OPTS = [

@@ -154,10 +154,16 @@ class DeadLetter:
     id: int | None = None
 
 
+#: Seconds by which a timestamp may be ahead of the clock. What is further
+#: ahead, by a host whose clock is wrong, does not tell what time it is.
+AHEAD = 60.0
+
+
 class NewestEvent(typing.NamedTuple):
     """How far the events go.
 
-    :param timestamp: the latest timestamp of all events stored
+    :param timestamp: the latest timestamp of all events stored, except those
+        that were more than :data:`AHEAD` ahead of the clock
     :param stored_at: when an event was stored last
     """
 
@@ -295,7 +301,11 @@ class Transaction(abc.ABC):
 
     @abc.abstractmethod
     def newest_event(self) -> NewestEvent | None:
-        """Return how far the stored events go, None when there is none."""
+        """Return how far the stored events go, None when there is none.
+
+        Any number of transactions may ask while others store events: it
+        is not kept in one place that all of them write to.
+        """
 
     @abc.abstractmethod
     def get_events(
@@ -385,6 +395,16 @@ class Transaction(abc.ABC):
         """Count, without locking, the instances that are due by ``moment``.
 
         :returns: how many, and since when the longest due is due
+        """
+
+    @abc.abstractmethod
+    def count_cast(self, moment: datetime.datetime, limit: int) -> int:
+        """Count, without locking, READY_* instances that have been cast.
+
+        Those are the ones whose deadline is after ``moment``, and that a
+        worker could claim by then.
+
+        :param limit: where to stop counting
         """
 
     @abc.abstractmethod

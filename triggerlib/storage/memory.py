@@ -37,6 +37,8 @@ class _Tables:
 
     events: dict = dataclasses.field(default_factory=dict)
     order: list = dataclasses.field(default_factory=list)
+    #: message_ids of events that were ahead of the clock.
+    ahead: dict = dataclasses.field(default_factory=dict)
     instances: dict = dataclasses.field(default_factory=dict)
     active: dict = dataclasses.field(default_factory=dict)
     lists: dict = dataclasses.field(default_factory=dict)
@@ -136,6 +138,9 @@ class _Transaction(driver_module.Transaction):
         self._undo.append(
             lambda: order.pop(bisect.bisect_left(order, key)))
         self._set(self._tables.events, event.message_id, _in_utc(event))
+        if event.timestamp > clock_module.after(
+                self._now, driver_module.AHEAD):
+            self._set(self._tables.ahead, event.message_id, True)
         self._set(self._tables.facts, 'stored_at', self._now)
 
     def register_traits(self, names):
@@ -146,10 +151,11 @@ class _Transaction(driver_module.Transaction):
         return None
 
     def newest_event(self):
-        if not self._tables.order:
-            return None
-        return driver_module.NewestEvent(
-            self._tables.order[-1][0], self._tables.facts['stored_at'])
+        for timestamp, message_id in reversed(self._tables.order):
+            if message_id not in self._tables.ahead:
+                return driver_module.NewestEvent(
+                    timestamp, self._tables.facts['stored_at'])
+        return None
 
     def get_events(self, message_ids):
         return {one: self._event(one) for one in message_ids
@@ -199,6 +205,7 @@ class _Transaction(driver_module.Transaction):
         order.pop(bisect.bisect_left(order, key))
         self._undo.append(lambda: bisect.insort(order, key))
         self._delete(self._tables.events, key[1])
+        self._delete(self._tables.ahead, key[1])
 
     def lock_active(self, templates):
         return [self._copy(self._active(template))
@@ -282,6 +289,14 @@ class _Transaction(driver_module.Transaction):
         found = [since for since, _ in self._waiting(what)
                  if since <= moment]
         return len(found), min(found, default=None)
+
+    def count_cast(self, moment, limit):
+        found = sum(
+            1 for one in self._tables.instances.values()
+            if one.state in state_module.READY
+            and one.deadline is not None and one.deadline > moment
+            and (one.not_before is None or one.not_before <= moment))
+        return min(found, limit)
 
     def next_due(self):
         return min((since for what in Due

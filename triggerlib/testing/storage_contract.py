@@ -480,7 +480,7 @@ class StorageContract:
         self.store(*events)
         self.assertEqual(events, self.read(
             lambda tx: list(tx.find_events(Query()))))
-        self.assertEqual(moments[1], self.read(
+        self.assertEqual(moments[0], self.read(
             lambda tx: tx.newest_event()).timestamp)
 
     def test_what_is_no_trait_is_refused(self):
@@ -529,6 +529,20 @@ class StorageContract:
         self.clock.advance(100)
         self.store(event('c', 1))
         self.assertEqual(newest(at(5), at(100)), ask())
+
+    def test_what_is_ahead_of_the_clock_does_not_tell_the_time(self):
+        def ask():
+            return self.read(lambda tx: tx.newest_event())
+
+        self.store(event('wrong', 86400))
+        self.assertIsNone(ask())
+        self.store(event('a', 5), event('b', driver_module.AHEAD))
+        self.assertEqual(at(driver_module.AHEAD), ask().timestamp)
+        self.clock.advance(2 * 86400)
+        # It is not ahead any more, and was wrong all the same.
+        self.assertEqual(at(driver_module.AHEAD), ask().timestamp)
+        self.store(event('c', 86401))
+        self.assertEqual(at(86401), ask().timestamp)
 
     # Finding events
 
@@ -1152,6 +1166,24 @@ class StorageContract:
         exact = self.make(State.READY_TO_FIRE, deadline=at(10))
         self.assertEqual([early, late, exact], self.due(Due.READY, at(10)))
         self.assertEqual([early, late], self.due(Due.READY, at(10), 2))
+
+    def test_what_has_been_cast_is_counted(self):
+        self.make(State.READY_TO_FIRE, deadline=at(20))
+        self.make(State.READY_TO_EXPIRE, deadline=at(10, 1))
+        self.make(State.READY_TO_EXPIRE, deadline=at(10))
+        self.make(State.READY_TO_FIRE)
+        self.make(State.FIRING, deadline=at(20))
+        for moment in (at(20), at(10)):
+            self.move(self.make(State.FIRING), State.FIRING,
+                      State.READY_TO_FIRE, owner=_OWNER, deadline=at(20),
+                      not_before=moment)
+
+        def count(limit):
+            return self.read(lambda tx: tx.count_cast(at(10), limit))
+
+        self.assertEqual(3, count(10))
+        self.assertEqual(3, count(3))
+        self.assertEqual(2, count(2))
 
     def test_due_as_their_leases_ran_out(self):
         late = self.make(State.FIRING, deadline=at(5))

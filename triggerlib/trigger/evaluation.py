@@ -64,7 +64,7 @@ def settle(definition, instance, now, events=None) -> None:
 
     :param definition: the instance's definition
     :param instance: changed in place
-    :param now: the storage's time, an aware UTC datetime
+    :param now: the time for firing, an aware UTC datetime
     :param events: the whole list, for a definition that needs it
     """
     if definition.needs_list:
@@ -83,7 +83,7 @@ def evaluate(definition, instance, events, now) -> None:
     :param definition: the instance's definition
     :param instance: changed in place
     :param events: its whole list, in order; at least one
-    :param now: the storage's time, an aware UTC datetime
+    :param now: the time for firing, an aware UTC datetime
     """
     instance.fingerprint = definition.fingerprint
     instance.counts = [0] * len(definition.fire_criteria)
@@ -96,7 +96,7 @@ def evaluate(definition, instance, events, now) -> None:
     settle(definition, instance, now, events)
 
 
-def refresh(tx, instances, definitions) -> set[int]:
+def refresh(tx, instances, definitions, now) -> set[int]:
     """Evaluate those locked instances anew that an older definition left.
 
     :param tx: the running storage transaction, which locked the instances
@@ -104,6 +104,7 @@ def refresh(tx, instances, definitions) -> set[int]:
     :param definitions: the
         :class:`triggerlib.trigger.definitions.TriggerDefinitions` in force;
         an instance of an unknown one is left alone
+    :param now: the time for firing, an aware UTC datetime
     :returns: ids of those that were evaluated and written
     """
     stale = []
@@ -115,7 +116,6 @@ def refresh(tx, instances, definitions) -> set[int]:
     if not stale:
         return set()
     lists = tx.instance_events([instance.id for _, instance in stale])
-    now = tx.now()
     for definition, instance in stale:
         evaluate(definition, instance, lists[instance.id], now)
     tx.collect([instance for _, instance in stale], {})

@@ -10,20 +10,36 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The time by which instances expire: the wall's, or the events'."""
+"""The time by which instances fire and expire: the wall's, or the events'."""
 
 import datetime
+import typing
 
 from triggerlib import clock
 from triggerlib import opts
+from triggerlib.storage import driver as storage_module
+
+
+class Time(typing.NamedTuple):
+    """How far time has gone.
+
+    :param fire: for firing, an aware UTC datetime
+    :param expire: for expiring, an aware UTC datetime
+    """
+
+    fire: datetime.datetime
+    expire: datetime.datetime
 
 
 class ExpiryClock:
-    """Tells how far time has gone for expiring.
+    """Tells how far time has gone for firing and expiring.
 
     With ``wall`` it is the storage's time. With ``event`` it goes no further
-    than the newest stored event less the allowed lateness, and follows the
-    wall again when no event has come for the idle timeout.
+    than the newest stored event, and for expiring stays behind that by the
+    allowed lateness. It follows the wall, as late as an event may be, when
+    none has come for the idle timeout. What is made of an event then depends
+    on the events before it alone, not on when and with how many others it
+    came.
 
     :param mode: ``wall`` or ``event``
     :param allowed_lateness: seconds
@@ -44,27 +60,29 @@ class ExpiryClock:
         return cls(group.expiry_clock, group.allowed_lateness,
                    group.idle_timeout)
 
-    def now(self, tx) -> datetime.datetime:
-        """Return the time for expiring, between batches.
+    def now(self, tx) -> Time:
+        """Return the time between batches.
 
         :param tx: the running storage transaction
         """
         wall = tx.now()
         if not self.follows_events:
-            return wall
+            return Time(wall, wall)
         if self._started is None:
             # After an outage the backlog is older than the idle timeout;
             # it gets its chance to arrive before the wall counts again.
             self._started = wall
         newest = tx.newest_event()
         if newest is None:
-            return wall
+            return self._at(wall)
+        moment = newest.timestamp
         if wall - max(newest.stored_at, self._started) >= self._idle_timeout:
-            return wall
-        return min(wall, clock.after(newest.timestamp, -self._lateness))
+            # An event that arrives now may be late as well.
+            moment = max(moment, clock.after(wall, -self._lateness))
+        return self._at(min(wall, moment))
 
     def batch(self, tx, events):
-        """Return the time for expiring at each event of a batch.
+        """Return the time at each event of a batch.
 
         It is what a scheduler that never sleeps would have gone by when the
         event arrived.
@@ -73,16 +91,23 @@ class ExpiryClock:
             stored in it
         :param events: the batch, in order of arrival
         :returns: a function from an event's position in the batch to a
-            datetime
+            :class:`Time`
         """
         wall = tx.now()
         if not self.follows_events:
-            return lambda position: wall
+            time = Time(wall, wall)
+            return lambda position: time
         newest = tx.newest_event()
         latest = None if newest is None else newest.timestamp
-        moments = []
+        limit = clock.after(wall, storage_module.AHEAD)
+        times = []
         for event in events:
-            if latest is None or event.timestamp > latest:
+            if event.timestamp <= limit and (
+                    latest is None or event.timestamp > latest):
                 latest = event.timestamp
-            moments.append(min(wall, clock.after(latest, -self._lateness)))
-        return moments.__getitem__
+            times.append(self._at(
+                wall if latest is None else min(wall, latest)))
+        return times.__getitem__
+
+    def _at(self, moment):
+        return Time(moment, clock.after(moment, -self._lateness))

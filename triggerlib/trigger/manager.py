@@ -257,7 +257,7 @@ class TriggerManager:
         if batch.letters:
             tx.add_dead_letters(batch.letters)
             report.dead_letters = len(batch.letters)
-        expiry_at = self._expiry_clock.batch(tx, events)
+        times = self._expiry_clock.batch(tx, events)
         flags = tx.add_events(events) if events else []
         new = [(position, events[position])
                for position, stored in enumerate(flags) if stored]
@@ -266,47 +266,51 @@ class TriggerManager:
         if not new:
             return report
         loaded = self._catalog.current
-        self._pass_through(tx, [event for _, event in new], loaded.pipelines)
+        # Due at once, whichever clock counts.
+        self._pass_through(tx, [event for _, event in new], loaded.pipelines,
+                           times(len(events) - 1).fire)
         groups = _group(new, loaded.definitions)
-        # Further rounds are only for events that come after the expiry of
-        # the instance that earlier events of the same batch went to.
+        # Further rounds are only for events that come after the end of the
+        # instance that earlier events of the same batch went to.
         while groups:
-            groups = self._collect(tx, groups, expiry_at, report)
+            groups = self._collect(tx, groups, times, report)
         return report
 
-    def _pass_through(self, tx, events, pipelines):
+    def _pass_through(self, tx, events, pipelines, moment):
         carriers, lists = [], []
         for source in pipelines.sources:
             taken = [event for event in events
                      if source.event_types.match(event.event_type)]
             if taken:
                 carriers.append(
-                    source_module.instance_of(source, taken, tx.now()))
+                    source_module.instance_of(source, taken, moment))
                 lists.append([event.message_id for event in taken])
         if carriers:
             carriers = tx.lock_active(carriers)
             tx.collect(carriers, {
                 carrier.id: ids for carrier, ids in zip(carriers, lists)})
 
-    def _collect(self, tx, groups, expiry_at, report):
+    def _collect(self, tx, groups, times, report):
         """Give each group's events to its ACTIVE instance.
 
-        :returns: the groups whose instance had expired, with the events
-            that are left
+        :returns: the groups whose instance had come to its end, with the
+            events that are left
         """
         now = tx.now()
+        closes = self._expiry_clock.follows_events
         active_keys = sorted(groups)
         instances = tx.lock_active([
             evaluation.new_instance(group.definition, group.key,
                                     group.events[0])
             for group in map(groups.__getitem__, active_keys)])
         known = _lists(tx, instances, active_keys, groups)
-        changed, taken, empty, expired, rest = [], {}, [], [], {}
+        changed, taken, empty, rest = [], {}, [], {}
+        complete, expired = [], []
         for active_key, instance in zip(active_keys, instances):
             group = groups[active_key]
             stale = instance.fingerprint != group.definition.fingerprint
             accepted, left = _take(
-                instance, group, known.get(instance.id), now, expiry_at)
+                instance, group, known.get(instance.id), times, closes)
             if accepted:
                 taken[instance.id] = accepted
                 report.collected += len(accepted)
@@ -315,16 +319,18 @@ class TriggerManager:
             if accepted or stale:
                 changed.append(instance)
             if left is not None:
-                expired.append(instance.id)
+                (expired if instance.fire_timestamp is None
+                 else complete).append(instance.id)
                 rest[active_key] = left
         if changed:
             tx.collect(changed, taken)
         if empty:
             tx.transition(empty, State.ACTIVE, State.DELETED)
-        if expired:
-            # Due for a cast at once: the next sweep finds them.
-            tx.transition(expired, State.ACTIVE, State.READY_TO_EXPIRE,
-                          deadline=now)
+        for ended, ready in ((complete, State.READY_TO_FIRE),
+                             (expired, State.READY_TO_EXPIRE)):
+            if ended:
+                # Due for a cast at once: the next sweep finds them.
+                tx.transition(ended, State.ACTIVE, ready, deadline=now)
         return rest
 
 
@@ -357,23 +363,30 @@ def _lists(tx, instances, active_keys, groups):
     return tx.instance_events(wanted) if wanted else {}
 
 
-def _take(instance, group, events, now, expiry_at):
-    """Put a group's events on an instance's list, up to its expiry.
+def _take(instance, group, events, times, closes):
+    """Put a group's events on an instance's list, up to its end.
 
     :param events: the instance's list where it must be looked at whole
+    :param times: a function from a position in the batch to a
+        :class:`triggerlib.trigger.expiry.Time`
+    :param closes: whether an instance whose fire_timestamp has passed takes
+        no more; else it does until it is made ready
     :returns: the message_ids taken, and a group of what is left when the
-        instance expired, else None
+        instance had come to its end, else None
     """
     definition = group.definition
     if instance.fingerprint != definition.fingerprint:
-        evaluation.evaluate(definition, instance, events, now)
+        evaluation.evaluate(definition, instance, events,
+                            times(group.positions[0]).fire)
     if definition.needs_list and events is None:
         events = []
     taken = []
     for index, event in enumerate(group.events):
-        if instance.event_count and _is_expired(
-                definition, instance, events, now,
-                expiry_at(group.positions[index])):
+        time = times(group.positions[index])
+        if instance.event_count and (
+                closes and instance.fire_timestamp is not None
+                and instance.fire_timestamp <= time.fire
+                or _is_expired(definition, instance, events, time)):
             return taken, _Group(definition, group.key,
                                  group.events[index:],
                                  group.positions[index:])
@@ -384,25 +397,25 @@ def _take(instance, group, events, now, expiry_at):
         taken.append(event.message_id)
         if definition.needs_list:
             bisect.insort(events, event, key=event_module.sort_key)
-            if instance.fire_timestamp is not None:
-                # This event may take it back, and one behind it in the batch
-                # come too late, or set it anew.
-                evaluation.settle(definition, instance, now, events)
+            if closes or instance.fire_timestamp is not None:
+                # This event may complete the instance or take that back, and
+                # one behind it in the batch come too late, or set it anew.
+                evaluation.settle(definition, instance, time.fire, events)
         else:
-            evaluation.settle(definition, instance, now)
+            evaluation.settle(definition, instance, time.fire)
     if definition.needs_list and taken:
-        evaluation.settle(definition, instance, now, events)
+        evaluation.settle(definition, instance, time.fire, events)
     return taken, None
 
 
-def _is_expired(definition, instance, events, now, moment):
+def _is_expired(definition, instance, events, time):
     if (instance.fire_timestamp is not None
             or instance.expire_timestamp is None
-            or instance.expire_timestamp > moment):
+            or instance.expire_timestamp > time.expire):
         return False
     if definition.needs_list:
         # What was taken of this batch has not been counted yet.
-        evaluation.settle(definition, instance, now, events)
+        evaluation.settle(definition, instance, time.fire, events)
     return instance.fire_timestamp is None
 
 

@@ -18,6 +18,8 @@ cast again after ``ready_timeout``, and what a worker held when its lease ran
 out is made ready again.
 """
 
+import dataclasses
+import datetime
 import logging
 import random
 import threading
@@ -36,6 +38,9 @@ LOG = logging.getLogger(__name__)
 
 State = state_module.State
 Due = storage_module.Due
+
+#: Seconds to sleep at most while the workers have as many casts as they may.
+CROWDED = 0.1
 
 
 class Caster(typing.Protocol):
@@ -58,12 +63,13 @@ class Scheduler:
     :param interval: seconds to sleep when nothing was due
     :param batch: instances made ready in one transaction at most
     :param ready_timeout: seconds after which a cast is repeated
+    :param cast_limit: instances that are cast and not claimed, at most
     :param max_attempts: claims after which a lease that runs out is final
     """
 
     def __init__(self, storage, caster, catalog, expiry_clock=None, *,
                  interval=1.0, batch=100, ready_timeout=60.0,
-                 max_attempts=5):
+                 cast_limit=1000, max_attempts=5):
         self._storage = storage
         self._caster = caster
         self._catalog = catalog
@@ -71,7 +77,9 @@ class Scheduler:
         self._interval = interval
         self._batch = batch
         self._ready_timeout = ready_timeout
+        self._cast_limit = cast_limit
         self._max_attempts = max_attempts
+        self._crowded = False
 
     @classmethod
     def from_conf(cls, conf, storage, caster, catalog=None) -> 'Scheduler':
@@ -88,7 +96,7 @@ class Scheduler:
             storage, caster, catalog or catalog_module.Catalog.from_conf(conf),
             expiry.ExpiryClock.from_conf(conf),
             interval=group.scheduler_interval, batch=group.scheduler_batch,
-            ready_timeout=group.ready_timeout,
+            ready_timeout=group.ready_timeout, cast_limit=group.cast_limit,
             max_attempts=group.max_attempts)
 
     def run_once(self) -> int:
@@ -98,9 +106,9 @@ class Scheduler:
             again or given up
         :raises StorageBusy: the storage stayed busy
         """
-        fire, expire, moved = self._storage.run(self._sweep)
-        casts = [(self._caster.fire_trigger, id) for id in fire]
-        casts += [(self._caster.expire_trigger, id) for id in expire]
+        sweep = self._storage.run(self._sweep)
+        casts = [(self._caster.fire_trigger, id) for id in sweep.fire]
+        casts += [(self._caster.expire_trigger, id) for id in sweep.expire]
         # In random order, so that schedulers and workers that look at the
         # same batch do not all begin with the same instance.
         random.shuffle(casts)
@@ -112,7 +120,8 @@ class Scheduler:
                 # stored as ready, and is cast again after ready_timeout.
                 LOG.exception('The cast for trigger instance %s failed; it '
                               'is made again later.', instance_id)
-        return moved
+        self._crowded = sweep.room == 0
+        return sweep.moved
 
     def run(self, stop: threading.Event) -> None:
         """Sweep until told to stop.
@@ -127,55 +136,58 @@ class Scheduler:
                             'again: %s', error)
                 moved = 0
             if not moved:
-                stop.wait(self._interval)
+                # The workers make room faster than new work comes due.
+                stop.wait(min(self._interval, CROWDED) if self._crowded
+                          else self._interval)
 
     def _sweep(self, tx):
         now = tx.now()
-        fire, expire = [], []
-        moved = self._make_ready(
-            tx, Due.TO_FIRE, now, State.READY_TO_FIRE, fire)
-        moved += self._make_ready(
-            tx, Due.TO_EXPIRE, self._expiry_clock.now(tx),
-            State.READY_TO_EXPIRE, expire)
-        moved += self._release(tx, now, fire, expire)
-        waiting = tx.due(Due.READY, now, self._batch)
-        if waiting:
-            tx.postpone([instance.id for instance in waiting],
-                        clock.after(now, self._ready_timeout))
-            for instance in waiting:
-                (fire if instance.state is State.READY_TO_FIRE
-                 else expire).append(instance.id)
-        return fire, expire, moved + len(waiting)
+        time = self._expiry_clock.now(tx)
+        sweep = _Sweep(
+            now, clock.after(now, self._ready_timeout),
+            self._cast_limit - tx.count_cast(now, self._cast_limit))
+        self._make_ready(tx, sweep, Due.TO_FIRE, time.fire, time)
+        self._make_ready(tx, sweep, Due.TO_EXPIRE, time.expire, time)
+        self._release(tx, sweep)
+        self._cast_again(tx, sweep)
+        return sweep
 
-    def _make_ready(self, tx, what, moment, target, casts):
+    def _make_ready(self, tx, sweep, what, moment, time):
         due = tx.due(what, moment, self._batch)
         if not due:
-            return 0
+            return
         stale = evaluation.refresh(
-            tx, due, self._catalog.current.definitions)
-        ready = [
+            tx, due, self._catalog.current.definitions, time.fire)
+        sweep.ready(tx, [
             instance.id for instance in due
-            if instance.id not in stale or _is_due(instance, what, moment)]
-        casts += tx.transition(
-            ready, State.ACTIVE, target,
-            deadline=clock.after(tx.now(), self._ready_timeout))
-        return len(due)
+            if instance.id not in stale or _is_due(instance, what, moment)],
+            State.ACTIVE, State.READY_TO_FIRE if what is Due.TO_FIRE
+            else State.READY_TO_EXPIRE)
+        sweep.moved += len(due)
 
-    def _release(self, tx, now, fire, expire):
-        overdue = tx.due(Due.LEASED, now, self._batch)
-        for source, target, failed, casts in (
-                (State.FIRING, State.READY_TO_FIRE, State.ERROR, fire),
-                (State.EXPIRING, State.READY_TO_EXPIRE, State.EXPIRE_ERROR,
-                 expire)):
+    def _cast_again(self, tx, sweep):
+        if not sweep.room:
+            return
+        waiting = tx.due(Due.READY, sweep.now, min(self._batch, sweep.room))
+        if waiting:
+            tx.postpone([instance.id for instance in waiting],
+                        sweep.deadline)
+            for instance in waiting:
+                sweep.cast([instance.id], instance.state)
+        sweep.moved += len(waiting)
+
+    def _release(self, tx, sweep):
+        overdue = tx.due(Due.LEASED, sweep.now, self._batch)
+        for source, target, failed in (
+                (State.FIRING, State.READY_TO_FIRE, State.ERROR),
+                (State.EXPIRING, State.READY_TO_EXPIRE, State.EXPIRE_ERROR)):
             held = [one for one in overdue if one.state is source]
             again = [one.id for one in held
                      if one.attempts < self._max_attempts]
             final = [one.id for one in held
                      if one.attempts >= self._max_attempts]
             if again:
-                casts += tx.transition(
-                    again, source, target,
-                    deadline=clock.after(now, self._ready_timeout))
+                sweep.ready(tx, again, source, target)
                 LOG.warning('The lease of trigger instances %s ran out; they '
                             'are made ready again.', again)
             if final:
@@ -187,7 +199,41 @@ class Scheduler:
                 LOG.error('The lease of trigger instances %s ran out and '
                           'their attempts are used up; they are %s.',
                           final, failed)
-        return len(overdue)
+        sweep.moved += len(overdue)
+
+
+@dataclasses.dataclass(slots=True)
+class _Sweep:
+    """One sweep, and the casts that it leads to.
+
+    :param now: the storage's time
+    :param deadline: when what is cast now is cast again
+    :param room: how many casts may still be made
+    """
+
+    now: datetime.datetime
+    deadline: datetime.datetime
+    room: int
+    moved: int = 0
+    fire: list = dataclasses.field(default_factory=list)
+    expire: list = dataclasses.field(default_factory=list)
+
+    def ready(self, tx, ids, source, target):
+        """Make instances ready, and cast those that there is room for."""
+        ids, later = ids[:self.room], ids[self.room:]
+        if ids:
+            self.cast(tx.transition(ids, source, target,
+                                    deadline=self.deadline), target)
+        if later:
+            # Cast as soon as there is room. They are made ready all the
+            # same, as they are not to collect what comes from now on.
+            tx.transition(later, source, target, deadline=self.now)
+
+    def cast(self, ids, state):
+        """Note casts of instances that are in this state."""
+        (self.fire if state is State.READY_TO_FIRE
+         else self.expire).extend(ids)
+        self.room -= len(ids)
 
 
 def _is_due(instance, what, moment):

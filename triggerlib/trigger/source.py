@@ -28,7 +28,7 @@ def instance_of(source, events, now) -> storage_module.Instance:
 
     :param source: a source of :class:`triggerlib.pipeline.pipelines.Pipelines`
     :param events: the events that the source takes; at least one
-    :param now: the storage's time, an aware UTC datetime
+    :param now: the time for firing, an aware UTC datetime
     """
     moments = [event.timestamp for event in events]
     return storage_module.Instance(

@@ -100,6 +100,40 @@ class SchedulerRules:
                          [it.scheduler.run_once() for _ in range(4)])
         self.assertEqual(8, len(set(it.casts)))
 
+    def test_no_more_casts_than_the_workers_take(self):
+        it = self.engine(cast_limit=5, scheduler_batch=4, ready_timeout=60)
+        it.add(*(start(f's{n}', 0, f'i{n}') for n in range(12)))
+        it.clock.advance(3600)
+        while it.scheduler.run_once():
+            pass
+        # All are ready, so that nothing joins them any more.
+        self.assertEqual({State.READY_TO_EXPIRE},
+                         {one.state for one in it.instances()})
+        self.assertEqual(5, len(set(it.casts)))
+        first = list(it.casts)
+        it.casts[:] = first[:2]
+        it.work()
+        it.clock.advance(59)
+        while it.scheduler.run_once():
+            pass
+        # Two were taken, so two more are cast, and none again.
+        self.assertEqual(2, len(it.casts))
+        self.assertEqual(set(), set(it.casts) & set(first))
+        it.casts[:] = []
+        it.clock.advance(1)
+        while it.scheduler.run_once():
+            pass
+        # The three that nobody took in a minute are not counted any more;
+        # those that have waited longest come first.
+        self.assertEqual(3, len(it.casts))
+
+    def test_nothing_is_left_when_there_is_little_room(self):
+        it = self.engine(cast_limit=2, scheduler_batch=3)
+        it.add(*(start(f's{n}', 0, f'i{n}') for n in range(12)))
+        it.clock.advance(3600)
+        it.settle()
+        self.assertEqual([], it.instances())
+
     def test_a_lease_that_ran_out_gives_the_instance_back(self):
         it = self.engine(lease=30, ready_timeout=60)
         it.add(start(), end())

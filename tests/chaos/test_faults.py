@@ -123,8 +123,9 @@ PIPELINES = """
 def notifications(faults, record=False):
     """Return the cloud that the run is about."""
     return generator.Generator(
-        7, servers=SERVERS * faults, volumes=0, images=0, days=1, updates_per_day=1,
-        failure_share=0.2, spread=SPREAD, duplicates=0.05, record=record)
+        7, servers=SERVERS * faults, volumes=0, images=0, days=1,
+        updates_per_day=1, failure_share=0.2, spread=SPREAD,
+        duplicates=0.05, record=record)
 
 
 class FaultRules:

@@ -21,6 +21,7 @@ from triggerlib.cmd import config
 from triggerlib import exceptions
 from triggerlib import messaging
 from triggerlib.messaging import rpc
+from triggerlib import opts
 from triggerlib import transport as transport_module
 from triggerlib.trigger import manager as manager_module
 
@@ -148,6 +149,28 @@ class MessagingRules:
         body = manager.seen[0]
         self.assertEqual('compute.instance.update', body['event_type'])
         self.assertEqual('compute.host-1', body['publisher_id'])
+
+    def test_queues_that_are_kept_together(self):
+        self.conf.set_override('expiry_clock', 'event', opts.GROUP)
+        manager = Manager(30)
+        self.serve(messaging.get_listener(self.conf, manager))
+        self.notify(30)
+        self.assertTrue(manager.done.wait(PATIENCE))
+        self.assertEqual(
+            set(range(30)),
+            {body['payload']['number'] for body in manager.seen})
+
+    def test_what_waits_for_other_queues_does_not_hold_up_the_end(self):
+        self.conf.set_override('expiry_clock', 'event', opts.GROUP)
+        manager = Manager(3)
+        self.notify(3)
+        server = messaging.get_listener(self.conf, manager)
+        server.start()
+        server.stop()
+        server.wait()
+        self.conf.set_override('expiry_clock', 'wall', opts.GROUP)
+        self.serve(messaging.get_listener(self.conf, manager))
+        self.assertTrue(manager.done.wait(PATIENCE))
 
     def test_a_batch_of_several_priorities_is_one(self):
         manager = Manager(9)

@@ -128,6 +128,11 @@ def notifications(faults, record=False):
         duplicates=0.05, record=record)
 
 
+def priority_of(body):
+    """Return the priority that a service gives a notification."""
+    return 'error' if body['event_type'].endswith('.error') else 'info'
+
+
 class FaultRules:
     """What is sent comes out, once; a subclass gives the :attr:`kind`."""
 
@@ -199,7 +204,7 @@ class FaultRules:
     def test_everything_comes_out_once(self):
         count = self.count
         self.source = source_module.Source(
-            self.broker.url, EXCHANGE, 'notifications')
+            self.broker.url, EXCHANGE, 'notifications', priority_of)
         self.addCleanup(self.source.close)
         self.agents = [self.agent(number) for number in range(AGENTS)]
         bodies = list(notifications(count))

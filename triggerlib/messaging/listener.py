@@ -12,6 +12,8 @@
 
 """The listener: notifications from the message bus, batch by batch."""
 
+import functools
+import itertools
 import logging
 import threading
 
@@ -19,7 +21,10 @@ import oslo_messaging
 from oslo_messaging.notify import dispatcher as dispatcher_module
 from oslo_messaging.notify import listener as listener_module
 
+from triggerlib import clock
+from triggerlib.event import envelope
 from triggerlib import exceptions
+from triggerlib.messaging import alignment as alignment_module
 from triggerlib.messaging import server as server_module
 from triggerlib import opts
 from triggerlib import transport as transport_module
@@ -31,6 +36,8 @@ LOG = logging.getLogger(__name__)
 PAUSE = 0.5
 PAUSE_MAX = 30.0
 
+PRIORITIES = tuple(dispatcher_module.PRIORITIES)
+
 
 class Dispatcher:
     """Hands batches of notifications to the trigger manager.
@@ -41,12 +48,15 @@ class Dispatcher:
     to keep what cannot be read.
 
     :param manager: a :class:`triggerlib.trigger.TriggerManager`
+    :param priorities: which priorities it is for
+    :param portions: ``portions(bodies)`` yields how many further
+        notifications to hand on in one batch; None for all of them
     """
 
-    supported_priorities = tuple(dispatcher_module.PRIORITIES)
-
-    def __init__(self, manager):
+    def __init__(self, manager, priorities=PRIORITIES, portions=None):
         self._manager = manager
+        self.supported_priorities = priorities
+        self._portions = portions or (lambda bodies: (len(bodies),))
         self._stop = threading.Event()
         self._pause = PAUSE
 
@@ -58,17 +68,23 @@ class Dispatcher:
             be stored. What was stored of it after all is dropped as
             duplicate when it comes again.
         """
+        bodies = [_body(one) for one in incoming]
+        done = 0
         try:
-            self._manager.add_notifications([_body(one) for one in incoming])
+            for count in self._portions(bodies):
+                self._manager.add_notifications(bodies[done:done + count])
+                done += count
+        except alignment_module.Stopped:
+            return set(incoming[done:])
         except Exception as error:
             # Whatever it is, only what is stored may be acknowledged.
             LOG.error(
                 'A batch of %d notifications could not be stored and is '
-                'requeued: %s', len(incoming), error,
+                'requeued: %s', len(incoming) - done, error,
                 exc_info=not isinstance(error, exceptions.StorageError))
             self._stop.wait(self._pause)
             self._pause = min(self._pause * 2, PAUSE_MAX)
-            return set(incoming)
+            return set(incoming[done:])
         self._pause = PAUSE
         return set()
 
@@ -84,6 +100,8 @@ def get_listener(conf, manager, transport=None):
     when it could not be stored. On RabbitMQ no more than twice the
     ``batch_size`` is taken from a queue ahead, unless
     ``[oslo_messaging_rabbit] rabbit_qos_prefetch_count`` says otherwise.
+    With ``expiry_clock = event`` each queue has a connection of its own, and
+    waits for those that are behind.
 
     :param conf: an ``oslo_config.cfg.ConfigOpts``
     :param manager: a :class:`triggerlib.trigger.TriggerManager`
@@ -99,15 +117,44 @@ def get_listener(conf, manager, transport=None):
         oslo_messaging.Target(topic=topic, exchange=exchange)
         for topic in group.notification_topics
         for exchange in group.notification_exchanges or [None]]
-    dispatcher = Dispatcher(manager)
-    # One batch at a time: more would store what is in one queue out of
-    # order. Processes are the way to have more.
-    return server_module.Server(
-        listener_module.BatchNotificationServer(
-            transport, targets, dispatcher, executor='threading',
-            allow_requeue=True, pool=group.notification_pool,
-            batch_size=group.batch_size, batch_timeout=group.batch_timeout),
-        dispatcher.close, threads=1)
+
+    def serve(targets, dispatcher):
+        # One batch at a time: more would store what is in one queue out of
+        # order. Processes are the way to have more.
+        return server_module.Server(
+            listener_module.BatchNotificationServer(
+                transport, targets, dispatcher, executor='threading',
+                allow_requeue=True, pool=group.notification_pool,
+                batch_size=group.batch_size,
+                batch_timeout=group.batch_timeout),
+            dispatcher.close, threads=1)
+
+    if group.expiry_clock != 'event':
+        return serve(targets, Dispatcher(manager))
+    queues = list(itertools.product(targets, PRIORITIES))
+    # The other half is for what is late by itself.
+    alignment = alignment_module.Alignment(
+        range(len(queues)), group.allowed_lateness / 2)
+    return server_module.Servers([
+        serve([target], Dispatcher(
+            manager, (priority,), functools.partial(
+                _aligned, alignment, queue)))
+        for queue, (target, priority) in enumerate(queues)], alignment.stop)
+
+
+def _aligned(alignment, queue, bodies):
+    return alignment.portions(queue, _moments(bodies))
+
+
+def _moments(bodies):
+    """Return when notifications were sent; what cannot be read waits not."""
+    moments = []
+    for body in bodies:
+        try:
+            moments.append(envelope.open(body).timestamp())
+        except exceptions.NotificationError:
+            moments.append(moments[-1] if moments else clock.FIRST)
+    return moments
 
 
 def _body(incoming):

@@ -39,3 +39,31 @@ class Server:
     def wait(self) -> None:
         """Wait until what was begun is finished."""
         self._server.wait()
+
+
+class Servers:
+    """Several servers that are started and stopped as one.
+
+    :param servers: :class:`Server` objects
+    :param close: called before they are to stop
+    """
+
+    def __init__(self, servers, close):
+        self._servers = servers
+        self._close = close
+
+    def start(self) -> None:
+        """Begin to take messages."""
+        for server in self._servers:
+            server.start()
+
+    def stop(self) -> None:
+        """Take no more; see :meth:`wait`."""
+        self._close()
+        for server in self._servers:
+            server.stop()
+
+    def wait(self) -> None:
+        """Wait until what was begun is finished."""
+        for server in self._servers:
+            server.wait()

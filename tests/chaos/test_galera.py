@@ -68,18 +68,51 @@ def new_database(cluster):
         hide_password=False) for node in cluster.nodes]
 
 
-class TestContract(Cluster, sql.ServerRules,
-                   storage_contract.StorageContract, base.TestCase):
-    """The driver's contract, with any second driver on the other server."""
+def synchronize(url):
+    """Wait until a server has all that was committed at the others."""
+    waiter = sa.create_engine(url, poolclass=sa.pool.NullPool)
+    with waiter.connect() as connection:
+        connection.exec_driver_sql('SET SESSION wsrep_sync_wait = 1')
+        connection.exec_driver_sql('SELECT count(*) FROM event')
 
-    # The first transaction of these keeps the second waiting, by a lock.
+
+class TestRules(Cluster, sql.ServerRules, storage_contract.StorageContract,
+                base.TestCase):
+    """The rules of the SQL driver, a second one being on the other server."""
+
+    # What one driver does by itself, it does as on any other MariaDB.
+    vars().update(dict.fromkeys(
+        name for name in vars(storage_contract.StorageContract)
+        if name.startswith('test_')))
+    # In these the second transaction has to wait for a lock of the first.
     test_a_purge_of_what_is_just_collected = None
     test_an_event_that_another_is_about_to_store = None
     test_an_event_that_another_stored_in_vain = None
-    test_a_batch_beside_a_registration = None
-    test_a_trait_that_is_registered_beside_a_batch = None
     test_an_instance_that_leaves_before_it_is_joined = None
     test_what_another_has_locked_is_not_due = None
+
+    def test_a_batch_beside_a_registration(self):
+        other = self.another(self.clock)
+        self.beside(
+            lambda tx: tx.register_traits(['trait']),
+            lambda: other.run(lambda tx: tx.add_events(
+                [event('a', trait='x')])))
+        # Neither waited for the other, so that the index lacks the event.
+        self.backfill()
+        self.assertEqual(['a'], self.found(sql.Query(traits={'trait': 'x'})))
+
+    def test_a_trait_that_is_registered_beside_a_batch(self):
+        other = self.another(self.clock)
+        self.beside(
+            lambda tx: tx.add_events([event('a', trait='x')]),
+            lambda: other.run(lambda tx: tx.register_traits(['trait'])))
+        self.backfill()
+        self.assertEqual(['a'], self.found(sql.Query(traits={'trait': 'x'})))
+
+    def read(self, work, *args):
+        """Run a unit of work that only reads, and reads all there is."""
+        synchronize(self.url)
+        return super().read(work, *args)
 
     def another(self, clock=None, **overrides):
         driver = storage.get_driver(
@@ -162,15 +195,13 @@ class TestConflicts(Cluster, base.TestCase):
 
     def assert_collected(self, message_ids):
         """Fail if not these events are in one instance, at each server."""
-        for driver in self.drivers:
-            def look(tx):
-                # What the other server committed is waited for.
-                tx._connection.exec_driver_sql(
-                    'SET SESSION wsrep_sync_wait = 1')
-                one, = tx.list_instances()
-                return one, tx.instance_events([one.id])[one.id]
+        def look(tx):
+            one, = tx.list_instances()
+            return one, tx.instance_events([one.id])[one.id]
 
-            one, events = driver.run(look)
+        self.synchronize()
+        for driver in self.drivers:
+            one, events = driver.run(look, write=False)
             self.assertEqual(len(message_ids), one.event_count)
             self.assertEqual(
                 sorted(message_ids),
@@ -250,13 +281,27 @@ class TestConflicts(Cluster, base.TestCase):
             found, = driver.run(lambda tx: tx.get_instances([one.id]))
             self.assertEqual(winner, found.owner)
 
+    def test_a_trait_that_another_registers_first(self):
+        first, second = self.drivers
+        waiting = [True]
+
+        def register(driver):
+            return driver.run(lambda tx: tx.register_traits(['trait']))
+
+        def overtake(connection, cursor, statement, *args):
+            if waiting and statement.startswith('INSERT'):
+                waiting.clear()
+                register(first)
+                synchronize(self.urls[1])
+
+        sa.event.listen(second.engine, 'before_cursor_execute', overtake)
+        self.assertEqual(frozenset(), register(second))
+        self.assertEqual([], waiting)
+
     def synchronize(self):
         """Wait until both servers have what was committed at either."""
-        for driver in self.drivers:
-            with driver.engine.connect() as connection:
-                connection.exec_driver_sql(
-                    'SET STATEMENT wsrep_sync_wait = 1 FOR '
-                    'SELECT count(*) FROM event')
+        for url in self.urls:
+            synchronize(url)
 
 
 TRIGGERS = """
@@ -298,6 +343,7 @@ class TestPipeline(Cluster, base.TestCase):
 
     def summaries(self):
         """Return what ``event://`` published: instance_id and number."""
+        synchronize(self.urls[0])
         found = self.engines[0].storage.run(lambda tx: [
             one for one in tx.find_events(
                 storage_contract.Query(('summary',)))])
@@ -337,8 +383,7 @@ class TestPipeline(Cluster, base.TestCase):
         first.clock.advance(10)
         first.scheduler.run_once()
         instance = first.instance()
-        self.wait_for(
-            lambda: second.instances(state=State.READY_TO_FIRE))
+        synchronize(self.urls[1])
         together = threading.Barrier(2)
         answers, claims = [], []
 
@@ -368,15 +413,6 @@ class TestPipeline(Cluster, base.TestCase):
         self.assertEqual([('i', 3)], self.published())
         self.assertEqual([('i', 3)], self.summaries())
         self.assertEqual([], first.instances())
-
-    def wait_for(self, condition):
-        """Wait until a server has caught up with the other."""
-        deadline = threading.Event()
-        for _ in range(1000):
-            if condition():
-                return
-            deadline.wait(0.01)
-        self.fail('the other server does not catch up')
 
     def test_everything_at_once(self):
         keys = [f'i{number}' for number in range(20)]
@@ -414,7 +450,8 @@ class TestPipeline(Cluster, base.TestCase):
             lambda one=one: work(one) for one in self.engines])
         # What was cast as the other server took it, is cast again.
         for _ in range(3):
-            for one in self.engines:
+            for one, url in zip(self.engines, self.urls):
+                synchronize(url)
                 one.clock.advance(100)
                 one.settle()
         self.assertEqual([(key, 3) for key in sorted(keys)],

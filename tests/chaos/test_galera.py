@@ -19,11 +19,10 @@ commits, and is refused.
 
 import random
 import threading
-import uuid
+import unittest
 
 import sqlalchemy as sa
 
-from triggerlib import exceptions
 from triggerlib.state import State
 from triggerlib import storage
 from triggerlib.testing import storage_contract
@@ -38,34 +37,25 @@ template = storage_contract.template
 
 PATIENCE = 60
 DEADLOCK = 1213
+#: The cluster of this process.
+CLUSTER = None
+
+
+def setUpModule():
+    # It takes some seconds, so that all tests of a process have one.
+    global CLUSTER
+    CLUSTER = galera.GaleraNodes()
+    CLUSTER.setUp()
+    unittest.addModuleCleanup(CLUSTER.cleanUp)
 
 
 class Cluster:
-    """Mix it with a test case: one cluster, and a database a test."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.cluster = galera.GaleraNodes()
-        cls.cluster.setUp()
-        cls.addClassCleanup(cls.cluster.cleanUp)
+    """Mix it with a test case: an empty database in the cluster."""
 
     def setUp(self):
-        self.urls = new_database(self.cluster)
+        self.urls = CLUSTER.new_database()
         self.url = self.urls[0]
         super().setUp()
-
-
-def new_database(cluster):
-    """Return the URLs of a new database at each server of a cluster."""
-    database = f'triggerlib_{uuid.uuid4().hex}'
-    maker = sa.create_engine(
-        cluster.nodes[0].url, poolclass=sa.pool.NullPool)
-    with maker.connect() as connection:
-        connection.exec_driver_sql(
-            f'CREATE DATABASE {database} CHARACTER SET utf8mb4')
-    return [sa.make_url(node.url).set(database=database).render_as_string(
-        hide_password=False) for node in cluster.nodes]
 
 
 def synchronize(url):
@@ -467,37 +457,3 @@ class TestPipeline(Cluster, base.TestCase):
                          self.summaries())
         self.assertEqual(self.summaries(), self.published())
         self.assertEqual([], self.engines[0].instances())
-
-
-class TestFailures(base.TestCase):
-    """Servers of a cluster that come and go."""
-
-    def test_one_goes_on_while_the_other_is_away(self):
-        cluster = self.useFixture(galera.GaleraNodes())
-        urls = new_database(cluster)
-        first, second = [
-            storage.get_driver(sql.load(url, storage_retries=0))
-            for url in urls]
-        for driver in (first, second):
-            self.addCleanup(driver.close)
-        first.upgrade()
-        second.run(lambda tx: tx.add_events([event('a')]))
-        cluster.nodes[1].kill()
-        self.assertRaises(
-            exceptions.StorageBusy, second.run, lambda tx: tx.now())
-        # It takes the first some seconds to know that it is alone.
-        first.retries = 10
-        self.assertEqual([False, True], first.run(
-            lambda tx: tx.add_events([event('a'), event('b')])))
-        cluster.nodes[1].start()
-        self.assertEqual([False, True], second.run(
-            lambda tx: tx.add_events([event('b'), event('c')])))
-        # The second alone is not more than half of the cluster.
-        cluster.nodes[0].kill()
-        for _ in range(1000):
-            error = self.assertRaises(
-                exceptions.StorageBusy, second.run, lambda tx: tx.add_events(
-                    [event(uuid.uuid4().hex)]))
-            if 'WSREP has not yet prepared' in str(error):
-                return
-        self.fail(f'it says only {error}')

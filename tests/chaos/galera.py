@@ -15,9 +15,11 @@
 import os
 import pathlib
 import shutil
+import uuid
 
 import fixtures
 import pymysql
+import sqlalchemy as sa
 
 from tests.chaos import nodes
 
@@ -119,3 +121,14 @@ class GaleraNodes(fixtures.Fixture):
     def _setUp(self):
         for node in self.nodes:
             self.useFixture(node)
+
+    def new_database(self):
+        """Make a database, and return its URL at each server."""
+        name = f'triggerlib_{uuid.uuid4().hex}'
+        maker = sa.create_engine(
+            self.nodes[0].url, poolclass=sa.pool.NullPool)
+        with maker.connect() as connection:
+            connection.exec_driver_sql(
+                f'CREATE DATABASE {name} CHARACTER SET utf8mb4')
+        return [sa.make_url(node.url).set(database=name).render_as_string(
+            hide_password=False) for node in self.nodes]

@@ -248,7 +248,8 @@ class SQLTransaction(driver_module.Transaction):
         if missing:
             empty = self._execute(
                 sa.select(_event.c.id).limit(1)).first() is None
-            self._execute(_indexed.insert(), [
+            # In a cluster the lock keeps out only those at the same server.
+            self._insert_missing(_indexed, _indexed.c.name, [
                 {'name': name, 'indexed_to': None if empty else 0}
                 for name in sorted(missing)])
         return self._indexed_names() - self._indexed_names(complete=True)

@@ -17,6 +17,7 @@ import queue
 import threading
 
 import kombu
+import kombu.exceptions
 
 #: Seconds before another try while the broker is away.
 PAUSE = 0.2
@@ -79,7 +80,8 @@ class Source:
                         with self._lock:
                             self._left -= 1
                         body = self._waiting.get()
-            except (OSError, *connection.connection_errors,
+            except (OSError, kombu.exceptions.KombuError,
+                    *connection.connection_errors,
                     *connection.channel_errors):
                 self._pause.wait(PAUSE)
 

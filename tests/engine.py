@@ -62,16 +62,19 @@ class Engine(fixtures.Fixture):
         URL stands for a name of this engine's own, see :meth:`published`
     :param url: the storage
     :param shared: another engine, whose storage and clock to use
+    :param own_driver: have a driver of its own over the shared storage, as
+        another process would
     :param start: what the clock shows first
     :param overrides: options of ``[triggerlib]``
     """
 
     def __init__(self, triggers, pipelines, url='memory://', *,
-                 shared=None, start=START, **overrides):
+                 shared=None, own_driver=False, start=START, **overrides):
         self._texts = (triggers, pipelines)
         self._url = url
         self._overrides = overrides
         self._shared = shared
+        self._own_driver = own_driver
         self._start = start
 
     def _setUp(self):
@@ -102,6 +105,9 @@ class Engine(fixtures.Fixture):
         else:
             self.clock = self._shared.clock
             self.storage = self._shared.storage
+            if self._own_driver:
+                self.storage = storage.get_driver(self.conf, self.clock)
+                self.addCleanup(self.storage.close)
         self.catalog = catalog_module.Catalog.from_conf(self.conf)
         self.manager = manager_module.TriggerManager(
             self.storage, self.catalog, None,

@@ -1,0 +1,592 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Two processes at once: each rule of who wins, forced and not hoped for.
+
+What one of them does is stopped right before a commit of it, with all its
+locks held and nothing of it to be seen, and the other begins. That one is
+through before the first goes on, or waits for it; either way each event must
+be in one instance, and each instance must come out once.
+"""
+
+import threading
+
+from triggerlib.cmd import instance as instance_command
+from triggerlib import criteria
+from triggerlib import exceptions
+from triggerlib import state as state_module
+from triggerlib.trigger import catalog as catalog_module
+
+from tests import base
+from tests import engine
+from tests import servers
+
+State = state_module.State
+
+_OUT = criteria.EventQuery(('test.out',), None, None, {})
+
+#: Seconds after which something that should have happened has not.
+PATIENCE = 60
+#: Seconds in which something is through, unless it waits for something.
+MOMENT = 0.3
+LEASE = 30
+
+TRIGGERS = """
+    - name: pair
+      distinguished_by: [key]
+      expiration: first + 1h
+      match_criteria: [{event_type: [a, b, c]}]
+      fire_criteria: [{event_type: a}, {event_type: b}]
+      fire_pipeline: out
+      expire_pipeline: out
+    """
+
+PIPELINES = """
+    sinks:
+      - name: out
+        transformers:
+          - name: aggregate
+            checkpoint: true
+            parameters:
+              event_type: test.out
+              traits:
+                key: {first: key}
+                events: count
+                sum: {sum: number}
+        publishers: ['event://', 'test://$NAME']
+    """
+
+
+class RaceRules:
+    """The rules; a subclass gives the ``connection``."""
+
+    def setUp(self):
+        super().setUp()
+        self.numbers = 0
+        options = {'lease': LEASE, 'ready_timeout': 10, 'retry_delay': 0}
+        url = self.connection()
+        self.first = self.useFixture(engine.Engine(
+            TRIGGERS, PIPELINES, url, **options))
+        self.second = self.useFixture(engine.Engine(
+            TRIGGERS, PIPELINES, url, shared=self.first, own_driver=True,
+            **options))
+        for it in (self.first, self.second):
+            it.manager.register_traits()
+
+    # What the tests say in one word
+
+    def event(self, event_type, key='k', seconds=0):
+        """Return an event with a number that no sum of others gives."""
+        number = 1 << self.numbers
+        self.numbers += 1
+        return engine.event(f'm{number}', event_type, seconds, key=key,
+                            number=number)
+
+    def beside(self, first, second, number=1, of=None):
+        """Do one thing, and another one right before a commit of it.
+
+        :param first: called with nothing
+        :param second: called with nothing, in a thread of its own
+        :param number: which of the units of work of the first to stop in
+        :param of: whose units of work, the first engine's unless given
+        :returns: what both returned, and whether it came to that commit
+        """
+        storage = (of or self.first).storage
+        run = storage.run
+        units, results, errors = [], [], []
+
+        def other():
+            try:
+                results.append(second())
+            except BaseException as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=other, daemon=True)
+
+        def patched(work, *args, write=True):
+            units.append(work)
+            if len(units) != number:
+                return run(work, *args, write=write)
+
+            def stopped(tx, *args):
+                result = work(tx, *args)
+                if thread.ident is None:
+                    thread.start()
+                    thread.join(MOMENT)
+                return result
+
+            return run(stopped, *args, write=write)
+
+        storage.run = patched
+        try:
+            result = first()
+        finally:
+            del storage.run
+        if thread.ident is None:
+            return result, None, False
+        thread.join(PATIENCE)
+        self.assertFalse(thread.is_alive(), 'it waits for ever')
+        if errors:
+            raise errors[0]
+        return result, results[0], True
+
+    def between(self, first, action, number):
+        """Do something whole before a unit of work of the first engine."""
+        storage = self.first.storage
+        run = storage.run
+        units = []
+
+        def patched(work, *args, write=True):
+            units.append(work)
+            if len(units) == number:
+                action()
+            return run(work, *args, write=write)
+
+        storage.run = patched
+        try:
+            return first(), len(units) >= number
+        finally:
+            del storage.run
+
+    def ready(self, key='k'):
+        """Return the id of an instance that is READY_TO_FIRE."""
+        self.first.add(self.event('a', key), self.event('b', key))
+        self.first.scheduler.run_once()
+        (kind, instance_id), = self.first.casts
+        self.first.casts.clear()
+        self.assertEqual('fire', kind)
+        return instance_id
+
+    def ready_to_expire(self, key='k'):
+        self.first.add(self.event('a', key))
+        self.first.clock.advance(4000)
+        self.first.scheduler.run_once()
+        (kind, instance_id), = self.first.casts
+        self.first.casts.clear()
+        self.assertEqual('expire', kind)
+        return instance_id
+
+    def failed(self):
+        """Return the id of an instance that is in ERROR."""
+        instance_id = self.ready()
+
+        def fail(tx):
+            tx.transition([instance_id], State.READY_TO_FIRE, State.FIRING,
+                          new_owner='it', deadline=engine.at(10 ** 6))
+            tx.transition([instance_id], State.FIRING, State.ERROR,
+                          owner='it')
+        self.first.storage.run(fail)
+        return instance_id
+
+    def states(self):
+        return sorted(one.state for one in self.first.instances())
+
+    def settle(self):
+        """Let everything come to its end."""
+        for _ in range(3):
+            self.first.clock.advance(100_000)
+            for it in (self.first, self.second):
+                it.settle()
+        self.assertEqual([], self.first.instances())
+
+    def assert_sound(self, lost=0):
+        """Every event came out once, of one instance.
+
+        :param lost: the sum of those that an operator deleted
+        """
+        self.settle()
+        stored = self.first.storage.run(lambda tx: list(tx.find_events(
+            _OUT)), write=False)
+        self.assertEqual((1 << self.numbers) - 1 - lost,
+                         sum(one.traits['sum'] for one in stored))
+        for one in stored:
+            # No number is in there twice.
+            self.assertEqual(one.traits['events'],
+                             bin(one.traits['sum']).count('1'))
+        # Not transactional: once or more, always the same.
+        self.assertEqual(
+            {one.message_id: one.traits for one in stored},
+            {one.message_id: one.traits for one in self.first.published()})
+
+    # Collectors
+
+    def test_two_meet_the_same_new_key(self):
+        self.beside(lambda: self.first.add(self.event('a')),
+                    lambda: self.second.add(self.event('b')))
+        self.assertEqual(2, self.first.instance().event_count)
+        self.assert_sound()
+
+    def test_two_get_the_same_event(self):
+        event = self.event('a')
+        one, other, _ = self.beside(lambda: self.first.add(event),
+                                    lambda: self.second.add(event))
+        self.assertEqual(1, one.stored + other.stored)
+        self.assertEqual(1, one.duplicates + other.duplicates)
+        self.assertEqual(1, self.first.instance().event_count)
+        self.assert_sound()
+
+    def test_two_add_to_the_same_instance(self):
+        self.first.add(self.event('a'))
+        self.beside(lambda: self.first.add(self.event('b')),
+                    lambda: self.second.add(self.event('c')))
+        self.assertEqual(3, self.first.instance().event_count)
+        self.assertIsNotNone(self.first.instance().fire_timestamp)
+        self.assert_sound()
+
+    def test_the_same_keys_in_opposite_order(self):
+        keys = [f'k{number}' for number in range(20)]
+        for kinds in (('a', 'b'), ('c', 'c')):
+            self.beside(
+                lambda: self.first.add(
+                    *(self.event(kinds[0], key) for key in keys)),
+                lambda: self.second.add(
+                    *(self.event(kinds[1], key) for key in keys[::-1])))
+        self.assert_sound()
+
+    def test_the_same_events_in_opposite_order(self):
+        events = [self.event('a', f'k{number}') for number in range(20)]
+        one, other, _ = self.beside(
+            lambda: self.first.add(*events),
+            lambda: self.second.add(*events[::-1]))
+        self.assertEqual(20, one.stored + other.stored)
+        self.assertEqual(20, len(self.first.instances()))
+        self.assert_sound()
+
+    # An event, and an instance that is leaving
+
+    def test_an_event_comes_while_it_is_made_ready(self):
+        self.first.add(self.event('a'), self.event('b'))
+        self.beside(self.first.scheduler.run_once,
+                    lambda: self.second.add(self.event('c')))
+        self.assertEqual([State.ACTIVE, State.READY_TO_FIRE], self.states())
+        self.assert_sound()
+
+    def test_it_is_made_ready_while_an_event_comes(self):
+        self.first.add(self.event('a'), self.event('b'))
+        self.beside(lambda: self.first.add(self.event('c')),
+                    self.second.scheduler.run_once)
+        # Whoever sweeps passes over what is locked.
+        self.assertEqual(3, self.first.instance().event_count)
+        self.assert_sound()
+
+    def test_an_event_completes_it_while_it_is_made_ready_to_expire(self):
+        self.first.add(self.event('a'))
+        self.first.clock.advance(3599)
+
+        def sweep():
+            self.first.clock.advance(10)
+            return self.second.scheduler.run_once()
+
+        self.beside(lambda: self.first.add(self.event('b')), sweep)
+        self.assertIsNotNone(self.first.instance().fire_timestamp)
+        self.assert_sound()
+
+    def test_an_event_comes_after_the_end_while_it_is_made_ready(self):
+        self.first.add(self.event('a'))
+        self.first.clock.advance(4000)
+        self.beside(self.first.scheduler.run_once,
+                    lambda: self.second.add(self.event('b')))
+        self.assertEqual([State.ACTIVE, State.READY_TO_EXPIRE],
+                         self.states())
+        self.assert_sound()
+
+    def test_both_end_it_at_once(self):
+        self.first.add(self.event('a'))
+        self.first.clock.advance(4000)
+        self.beside(lambda: self.first.add(self.event('b')),
+                    self.second.scheduler.run_once)
+        self.assertEqual([State.ACTIVE, State.READY_TO_EXPIRE],
+                         self.states())
+        self.assert_sound()
+
+    def test_an_event_comes_at_any_moment_of_a_run(self):
+        number = 1
+        reached = True
+        while reached:
+            key = f'k{number}'
+            instance_id = self.ready(key)
+            done, _, reached = self.beside(
+                lambda: self.first.worker.fire_trigger(instance_id),
+                lambda: self.second.add(self.event('c', key)), number)
+            self.assertTrue(done)
+            number += 1
+        # A claim, two steps, and the last one that is the end.
+        self.assertGreater(number, 4)
+        self.assert_sound()
+
+    def test_an_event_comes_at_any_moment_of_an_expiry(self):
+        number = 1
+        reached = True
+        while reached:
+            key = f'k{number}'
+            instance_id = self.ready_to_expire(key)
+            done, _, reached = self.beside(
+                lambda: self.first.worker.expire_trigger(instance_id),
+                lambda: self.second.add(self.event('c', key)), number)
+            self.assertTrue(done)
+            # The next one expires by itself.
+            self.first.clock.advance(4000)
+            self.first.settle()
+            number += 1
+        self.assertGreater(number, 4)
+        self.assert_sound()
+
+    # Workers and schedulers
+
+    def test_two_claim_it(self):
+        instance_id = self.ready()
+        one, other, _ = self.beside(
+            lambda: self.first.worker.fire_trigger(instance_id),
+            lambda: self.second.worker.fire_trigger(instance_id))
+        self.assertEqual([False, True], sorted((one, other)))
+        self.assertEqual(1, len(self.first.published()))
+        self.assert_sound()
+
+    def test_two_sweep_the_same(self):
+        self.first.add(*(self.event(kind, f'k{number}')
+                         for number in range(30) for kind in 'ab'))
+        one, other, _ = self.beside(self.first.scheduler.run_once,
+                                    self.second.scheduler.run_once)
+        casts = self.first.casts + self.second.casts
+        self.assertEqual(30, one + other)
+        self.assertEqual(30, len(casts))
+        self.assertEqual(30, len(set(casts)))
+        self.assert_sound()
+
+    def test_a_cast_is_made_again_while_it_is_claimed(self):
+        instance_id = self.ready()
+        self.first.clock.advance(11)
+        self.beside(lambda: self.first.worker.fire_trigger(instance_id),
+                    self.second.scheduler.run_once)
+        self.second.work()
+        self.assertEqual(1, len(self.first.published()))
+        self.assert_sound()
+
+    def test_a_lease_runs_out_at_any_moment(self):
+        def take_over():
+            self.first.clock.advance(LEASE + 1)
+            while self.second.scheduler.run_once():
+                self.second.work()
+
+        number = 2
+        reached = True
+        while reached:
+            instance_id = self.ready(f'k{number}')
+            done, reached = self.between(
+                lambda: self.first.worker.fire_trigger(instance_id),
+                take_over, number)
+            # Who lost it does not say that it was done by it.
+            self.assertEqual(not reached, done)
+            self.assertEqual([], self.first.instances())
+            number += 1
+        self.assertGreater(number, 4)
+        self.assert_sound()
+
+    def test_a_lease_runs_out_while_a_step_is_stored(self):
+        number = 2
+        reached = True
+        while reached:
+            instance_id = self.ready(f'k{number}')
+
+            def sweep():
+                self.first.clock.advance(LEASE + 1)
+                self.second.settle()
+
+            _, _, reached = self.beside(
+                lambda: self.first.worker.fire_trigger(instance_id),
+                sweep, number)
+            self.second.settle()
+            self.first.settle()
+            self.assertEqual([], self.first.instances())
+            number += 1
+        self.assert_sound()
+
+    def test_it_is_renewed_while_a_sweep_takes_it(self):
+        instance_id = self.ready()
+        owner = 'it'
+        self.first.storage.run(lambda tx: tx.transition(
+            [instance_id], State.READY_TO_FIRE, State.FIRING,
+            new_owner=owner, attempts=1, deadline=engine.at(10)))
+        self.first.clock.advance(11)
+
+        def renew():
+            try:
+                self.second.storage.run(
+                    lambda tx: tx.hold(instance_id, owner, engine.at(100)))
+            except exceptions.LeaseLost:
+                return 'lost'
+            return 'kept'
+
+        _, became, _ = self.beside(self.first.scheduler.run_once, renew)
+        self.assertEqual('lost', became)
+        self.assertEqual([State.READY_TO_FIRE], self.states())
+        self.assert_sound()
+
+    # Operators
+
+    def retry(self, it, instance_id):
+        try:
+            it.storage.run(
+                instance_command._retry, [instance_id], None, False)
+        except exceptions.TriggerlibError:
+            return 'refused'
+        return 'done'
+
+    def delete(self, it, instance_id):
+        try:
+            it.storage.run(instance_command._delete, [instance_id])
+        except exceptions.TriggerlibError:
+            return 'refused'
+        return 'done'
+
+    def test_two_retry_it(self):
+        instance_id = self.failed()
+        self.assertEqual(('done', 'refused', True), self.beside(
+            lambda: self.retry(self.first, instance_id),
+            lambda: self.retry(self.second, instance_id)))
+        self.assert_sound()
+
+    def test_one_retries_and_one_deletes(self):
+        instance_id = self.failed()
+        self.assertEqual(('done', 'done', True), self.beside(
+            lambda: self.retry(self.first, instance_id),
+            lambda: self.delete(self.second, instance_id)))
+        self.assert_sound(lost=(1 << self.numbers) - 1)
+
+    def test_one_deletes_and_one_retries(self):
+        instance_id = self.failed()
+        self.assertEqual(('done', 'refused', True), self.beside(
+            lambda: self.delete(self.first, instance_id),
+            lambda: self.retry(self.second, instance_id)))
+        self.assert_sound(lost=(1 << self.numbers) - 1)
+
+    def test_one_deletes_what_is_claimed(self):
+        instance_id = self.ready()
+        self.assertEqual((True, 'refused', True), self.beside(
+            lambda: self.first.worker.fire_trigger(instance_id),
+            lambda: self.delete(self.second, instance_id)))
+        self.assert_sound()
+
+    def test_one_claims_what_is_deleted(self):
+        instance_id = self.ready()
+        self.assertEqual(('done', False, True), self.beside(
+            lambda: self.delete(self.first, instance_id),
+            lambda: self.second.worker.fire_trigger(instance_id)))
+        self.assert_sound(lost=(1 << self.numbers) - 1)
+
+    def test_one_deletes_what_an_event_is_added_to(self):
+        self.first.add(self.event('a'))
+        instance_id = self.first.instance().id
+        self.beside(lambda: self.first.add(self.event('b')),
+                    lambda: self.delete(self.second, instance_id))
+        # The delete waited, and took both along.
+        self.assert_sound(lost=3)
+
+    def test_an_event_is_added_to_what_one_deletes(self):
+        self.first.add(self.event('a'))
+        instance_id = self.first.instance().id
+        self.beside(lambda: self.delete(self.first, instance_id),
+                    lambda: self.second.add(self.event('b')))
+        self.assert_sound(lost=1)
+
+    # Purge
+
+    def purge(self, it):
+        return it.storage.run(
+            lambda tx: tx.purge_events(engine.at(10 ** 9), 1000))
+
+    def test_a_purge_leaves_what_is_just_collected(self):
+        self.beside(lambda: self.first.add(self.event('a'),
+                                           self.event('b')),
+                    lambda: self.purge(self.second))
+        self.assertEqual(2, len(self.first.ids_of(self.first.instance())))
+        self.assert_sound()
+
+    def test_a_purge_at_any_moment_of_a_run(self):
+        number = 1
+        reached = True
+        while reached:
+            instance_id = self.ready(f'k{number}')
+            done, _, reached = self.beside(
+                lambda: self.first.worker.fire_trigger(instance_id),
+                lambda: self.purge(self.second), number)
+            self.assertTrue(done)
+            number += 1
+        self.assertGreater(number, 4)
+        # What was published is not purged with what it came from.
+        self.assertEqual(number - 1, len(self.first.published()))
+
+    def test_an_event_comes_again_while_it_is_purged(self):
+        instance_id = self.ready()
+        self.first.worker.fire_trigger(instance_id)
+        event = self.event('c', 'other')
+        self.first.storage.run(lambda tx: tx.add_events([event]))
+        _, report, _ = self.beside(lambda: self.purge(self.first),
+                                   lambda: self.second.add(event))
+        # It is a duplicate of one that goes, or new after that has gone.
+        self.assertEqual(1, report.stored + report.duplicates)
+        self.assertEqual(
+            report.stored, sum(one.event_count
+                               for one in self.first.instances()))
+        self.assertEqual(report.stored, len(self.first.storage.run(
+            lambda tx: tx.get_events([event.message_id]), write=False)))
+
+    # Definitions
+
+    def test_files_are_loaded_again_while_a_batch_runs(self):
+        before = self.first.catalog.current
+        after = catalog_module.Loaded(
+            self.useFixture(engine.Engine('[]', PIPELINES)).catalog.current
+            .definitions, before.pipelines)
+        find = before.definitions.for_event_type
+
+        def reload(event_type):
+            self.first.catalog.current = after
+            return find(event_type)
+
+        before.definitions.for_event_type = reload
+        self.first.add(self.event('a'), self.event('b'))
+        # The batch has kept to what it began with.
+        self.assertEqual(2, self.first.instance().event_count)
+        self.first.catalog.current = before
+        self.assert_sound()
+
+    def test_two_with_different_files(self):
+        other = self.useFixture(engine.Engine(
+            TRIGGERS.replace('first + 1h', 'first + 2h'), PIPELINES,
+            self.first._url, shared=self.first, own_driver=True))
+        other.manager.register_traits()
+        self.first.add(self.event('a'))
+        self.beside(lambda: self.first.add(self.event('c')),
+                    lambda: other.add(self.event('c')))
+        self.beside(lambda: other.add(self.event('c')),
+                    lambda: self.first.add(self.event('c')), of=other)
+        self.assertEqual(5, self.first.instance().event_count)
+        self.first.add(self.event('b'))
+        self.beside(self.first.scheduler.run_once,
+                    other.scheduler.run_once)
+        self.assertEqual([State.READY_TO_FIRE], self.states())
+        self.assert_sound()
+
+
+class TestPostgreSQL(RaceRules, base.TestCase):
+    """Two processes on PostgreSQL."""
+
+    def connection(self):
+        return servers.postgresql_url(self)
+
+
+class TestMariaDB(RaceRules, base.TestCase):
+    """Two processes on MariaDB."""
+
+    def connection(self):
+        return servers.mysql_url(self)

@@ -22,6 +22,7 @@ from triggerlib import exceptions
 from triggerlib import messaging
 from triggerlib.messaging import rpc
 from triggerlib import opts
+from triggerlib import storage
 from triggerlib import transport as transport_module
 from triggerlib.trigger import manager as manager_module
 
@@ -33,6 +34,7 @@ class Manager:
     """Remembers notifications, and refuses as many batches as it is told."""
 
     def __init__(self, wanted, refuse=0, error=None):
+        self.storage = None
         self._error = error or exceptions.StorageBusy('deadlock')
         self.seen = []
         self.batches = 0
@@ -113,6 +115,13 @@ class MessagingRules:
                 {'project_id': 'p'}, 'compute.instance.update',
                 {'number': number})
 
+    def manager_by_events(self, wanted):
+        self.conf.set_override('expiry_clock', 'event', opts.GROUP)
+        self.conf.set_override('connection', 'memory://', opts.GROUP)
+        manager = Manager(wanted)
+        manager.storage = storage.get_driver(self.conf)
+        return manager
+
     def test_casts_reach_a_worker(self):
         worker = Worker(20)
         self.serve(messaging.get_rpc_server(self.conf, worker, 'here'))
@@ -151,8 +160,7 @@ class MessagingRules:
         self.assertEqual('compute.host-1', body['publisher_id'])
 
     def test_queues_that_are_kept_together(self):
-        self.conf.set_override('expiry_clock', 'event', opts.GROUP)
-        manager = Manager(30)
+        manager = self.manager_by_events(30)
         self.serve(messaging.get_listener(self.conf, manager))
         self.notify(30)
         self.assertTrue(manager.done.wait(PATIENCE))
@@ -161,8 +169,7 @@ class MessagingRules:
             {body['payload']['number'] for body in manager.seen})
 
     def test_what_waits_for_other_queues_does_not_hold_up_the_end(self):
-        self.conf.set_override('expiry_clock', 'event', opts.GROUP)
-        manager = Manager(3)
+        manager = self.manager_by_events(3)
         self.notify(3)
         server = messaging.get_listener(self.conf, manager)
         server.start()

@@ -21,24 +21,16 @@ import datetime
 import json
 import os
 import random
-import textwrap
 import time
 
-import fixtures
 from testtools import content
 
-from triggerlib.cmd import config
 from triggerlib import criteria
-from triggerlib import state as state_module
-from triggerlib import storage
 from triggerlib.testing import generator
 
 from tests import base
-from tests.chaos import agents as agents_module
+from tests.chaos import cluster
 from tests.chaos import nodes
-from tests.chaos import source as source_module
-
-State = state_module.State
 
 AGENTS = 3
 #: Servers in the cloud for each fault.
@@ -46,9 +38,6 @@ SERVERS = 15
 SPREAD = 20
 LEASE = 3
 END = datetime.datetime(2013, 10, 3, tzinfo=datetime.timezone.utc)
-#: Seconds in which everything has come to its end after the last fault.
-PATIENCE = 240
-EXCHANGE = 'nova'
 
 EVENTS = """
     - event_type: compute.instance.*
@@ -120,20 +109,15 @@ PIPELINES = """
     """
 
 
-def notifications(faults, record=False):
-    """Return the cloud that the run is about."""
+def notifications(faults):
+    """Return the cloud that a run is about."""
     return generator.Generator(
         7, servers=SERVERS * faults, volumes=0, images=0, days=1,
         updates_per_day=1, failure_share=0.2, spread=SPREAD,
-        duplicates=0.05, record=record)
+        duplicates=0.05, record=True)
 
 
-def priority_of(body):
-    """Return the priority that a service gives a notification."""
-    return 'error' if body['event_type'].endswith('.error') else 'info'
-
-
-class FaultRules:
+class FaultRules(cluster.Cluster):
     """What is sent comes out, once; a subclass gives the :attr:`kind`."""
 
     kind = None
@@ -148,7 +132,6 @@ class FaultRules:
 
     def setUp(self):
         super().setUp()
-        self.folder = self.useFixture(fixtures.TempDir()).path
         seed = int(os.environ.get('TRIGGERLIB_SEED',
                                   random.randrange(10 ** 6)))
         self.addDetail('seed', content.text_content(
@@ -159,55 +142,19 @@ class FaultRules:
         self.history = []
         self.addCleanup(lambda: self.addDetail(
             'faults', content.text_content('\n'.join(self.history))))
-        self.database = self.useFixture(self.kind())
-        self.broker = self.useFixture(nodes.RabbitMQNode())
-        self.write('events.yaml', EVENTS)
-        self.write('triggers.yaml', TRIGGERS)
-        self.write('pipelines.yaml', PIPELINES)
-        self.write('triggerlib.conf', f"""
-            [DEFAULT]
-            transport_url = {self.broker.url}
-            control_exchange = {EXCHANGE}
-            [oslo_messaging_rabbit]
-            amqp_durable_queues = true
-            rabbit_interval_max = 2
-            kombu_reconnect_delay = 0.2
-            [triggerlib]
-            connection = {self.database.url}
-            event_definitions_cfg_file = events.yaml
-            trigger_definitions_cfg_file = triggers.yaml
-            event_pipeline_cfg_file = pipelines.yaml
-            expiry_clock = event
-            allowed_lateness = 43200
-            idle_timeout = 86400
-            batch_size = 20
-            batch_timeout = 0.1
-            scheduler_interval = 0.1
-            scheduler_batch = 20
-            ready_timeout = 2
-            lease = {LEASE}
-            max_attempts = 1000
-            retry_delay = 0.1
-            retry_delay_max = 1
-            shutdown_timeout = 20
-            """)
-        self.conf_path = f'{self.folder}/triggerlib.conf'
-        self.storage = storage.get_driver(config.load([self.conf_path]))
-        self.addCleanup(self.storage.close)
-        self.storage.upgrade()
-
-    def write(self, name, text):
-        with open(f'{self.folder}/{name}', 'w', encoding='utf-8') as stream:
-            stream.write(textwrap.dedent(text).replace(
-                '$folder', self.folder))
+        self.build(
+            EVENTS, TRIGGERS, PIPELINES, expiry_clock='event',
+            allowed_lateness=43200, idle_timeout=86400, batch_size=20,
+            batch_timeout=0.1, scheduler_interval=0.1, scheduler_batch=20,
+            ready_timeout=2, lease=LEASE, max_attempts=1000,
+            retry_delay=0.1, retry_delay_max=1, shutdown_timeout=20)
 
     def test_everything_comes_out_once(self):
         count = self.count
-        self.source = source_module.Source(
-            self.broker.url, EXCHANGE, 'notifications', priority_of)
-        self.addCleanup(self.source.close)
-        self.agents = [self.agent(number) for number in range(AGENTS)]
-        bodies = list(notifications(count))
+        self.start_agents(AGENTS)
+        cloud = notifications(count)
+        bodies = list(cloud)
+        self.truth = cloud.truth
         begun = time.monotonic()
         for number in range(count):
             share = len(bodies) // (count - number)
@@ -225,24 +172,17 @@ class FaultRules:
                 agent.start()
         self.wait_until(lambda: not self.source.left, 'not all is sent')
         # What had begun before the last fault is stored first.
-        self.wait_until(lambda: self.stored() >= self.sent(),
+        self.wait_until(lambda: self.count_stored() >= len(self.truth),
                         'not all is stored')
         self.source.send([{
             'message_id': 'the-end', 'event_type': 'test.end',
             'publisher_id': 'test', 'payload': {},
             'timestamp': str((END + datetime.timedelta(days=9)).replace(
                 tzinfo=None))}])
-        self.wait_until(lambda: not self.open_instances(),
-                        'instances are open')
+        self.wait_until(self.the_end, 'instances are open')
         self.history.append(f'{time.monotonic() - begun:.1f} s: all done')
-        for agent in self.agents:
-            self.assertEqual(0, agent.stop(), self.log())
+        self.stop_agents()
         self.referee()
-
-    def agent(self, number):
-        folder = self.useFixture(fixtures.TempDir()).path
-        return self.useFixture(agents_module.Agent(
-            self.conf_path, f'{self.folder}/agent{number}.log', folder))
 
     def any_agent(self):
         return self.dice.choice(self.agents)
@@ -303,47 +243,9 @@ class FaultRules:
 
     # What has become of it
 
-    def ask(self, work):
-        return self.storage.run(work, write=False)
-
-    def sent(self):
-        cloud = notifications(self.count, record=True)
-        for _ in cloud:
-            pass
-        self.truth = cloud.truth
-        self.sent = lambda: len(self.truth)
-        return len(self.truth)
-
-    def stored(self):
-        types = tuple(self.truth.counts) if hasattr(self, 'truth') else ()
-        return self.ask(lambda tx: sum(1 for _ in tx.find_events(
-            criteria.EventQuery(types or ('none',), None, None, {}))))
-
-    def open_instances(self):
-        if self.ask(lambda tx: tx.get_events(['the-end'])) == {}:
-            return {'the end has not come': 1}
-        return {
-            f'{name} {state}': count for (name, state), count
-            in self.ask(lambda tx: tx.count_instances()).items()}
-
-    def wait_until(self, condition, otherwise):
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            if time.monotonic() > deadline:
-                self.fail(f'{otherwise}: {self.source.left} to be sent, '
-                          f'{self.stored()} stored, '
-                          f'{self.open_instances()}\n{self.log()}')
-            for agent in self.agents:
-                agent.start()
-            time.sleep(0.25)
-
-    def log(self):
-        texts = []
-        for number in range(AGENTS):
-            path = f'{self.folder}/agent{number}.log'
-            with open(path, encoding='utf-8', errors='replace') as stream:
-                texts.append(f'--- agent {number}\n{stream.read()[-4000:]}')
-        return '\n'.join(texts)
+    def the_end(self):
+        return (self.ask(lambda tx: tx.get_events(['the-end']))
+                and not self.open_instances())
 
     # What must have become of it
 

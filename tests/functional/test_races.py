@@ -20,11 +20,13 @@ be in one instance, and each instance must come out once.
 
 import threading
 
+import fixtures
+import sqlalchemy as sa
+
 from triggerlib.cmd import instance as instance_command
 from triggerlib import criteria
 from triggerlib import exceptions
 from triggerlib import state as state_module
-from triggerlib.trigger import catalog as catalog_module
 
 from tests import base
 from tests import engine
@@ -79,7 +81,8 @@ class RaceRules:
         self.second = self.useFixture(engine.Engine(
             TRIGGERS, PIPELINES, url, shared=self.first, own_driver=True,
             **options))
-        for it in (self.first, self.second):
+        self.parties = [self.first, self.second]
+        for it in self.parties:
             it.manager.register_traits()
 
     # What the tests say in one word
@@ -104,6 +107,12 @@ class RaceRules:
         run = storage.run
         units, results, errors = [], [], []
 
+        begun = threading.Event()
+
+        def note(*_):
+            if threading.get_ident() == thread.ident:
+                begun.set()
+
         def other():
             try:
                 results.append(second())
@@ -121,16 +130,23 @@ class RaceRules:
                 result = work(tx, *args)
                 if thread.ident is None:
                     thread.start()
+                    # Where it does not have to wait, it is done by then.
+                    self.assertTrue(begun.wait(PATIENCE))
                     thread.join(MOMENT)
                 return result
 
             return run(stopped, *args, write=write)
 
+        engines = [it.storage.engine for it in self.parties]
+        for each in engines:
+            sa.event.listen(each, 'before_cursor_execute', note)
         storage.run = patched
         try:
             result = first()
         finally:
             del storage.run
+            for each in engines:
+                sa.event.remove(each, 'before_cursor_execute', note)
         if thread.ident is None:
             return result, None, False
         thread.join(PATIENCE)
@@ -340,6 +356,39 @@ class RaceRules:
         self.assertGreater(number, 4)
         self.assert_sound()
 
+    def test_a_backlog_begins_as_a_sweep_has_asked_for_the_time(self):
+        options = {'expiry_clock': 'event', 'idle_timeout': 300}
+        first = self.useFixture(engine.Engine(
+            TRIGGERS, PIPELINES, self.first._url, shared=self.first,
+            own_driver=True, **options))
+        second = self.useFixture(engine.Engine(
+            TRIGGERS, PIPELINES, self.first._url, shared=self.first,
+            own_driver=True, **options))
+        second.manager.register_traits()
+        for number in range(2):
+            # At first there is no event at all, then none for a day.
+            key = f'k{number}'
+            first.scheduler.run_once()
+            self.first.clock.advance(86400)
+            clock = first.scheduler._expiry_clock
+            now = clock.now
+            calls = []
+
+            def ask(tx):
+                time = now(tx)
+                calls.append(time)
+                if len(calls) == 1:
+                    second.add(self.event('a', key))
+                return time
+
+            clock.now = ask
+            first.scheduler.run_once()
+            del clock.now
+            self.assertIn((key, State.ACTIVE), [
+                (one.key.split('"')[-2], one.state)
+                for one in self.first.instances()])
+        self.assert_sound()
+
     # Workers and schedulers
 
     def test_two_claim_it(self):
@@ -408,6 +457,23 @@ class RaceRules:
             self.first.settle()
             self.assertEqual([], self.first.instances())
             number += 1
+        self.assertGreater(number, 4)
+        self.assert_sound()
+
+    def test_a_lease_is_lost_to_another_and_then_the_pipeline_fails(self):
+        instance_id = self.ready()
+
+        def fail(*args):
+            self.first.clock.advance(LEASE + 1)
+            while self.second.scheduler.run_once():
+                self.second.work()
+            raise ZeroDivisionError('too late')
+
+        step = self.first.catalog.current.pipelines.sinks['out'].steps[0]
+        self.useFixture(fixtures.MockPatchObject(
+            step.plugin, 'transform', side_effect=fail))
+        self.assertFalse(self.first.worker.fire_trigger(instance_id))
+        self.assertEqual([], self.first.instances())
         self.assert_sound()
 
     def test_it_is_renewed_while_a_sweep_takes_it(self):
@@ -543,27 +609,34 @@ class RaceRules:
     # Definitions
 
     def test_files_are_loaded_again_while_a_batch_runs(self):
+        path = self.first.paths['trigger_definitions_cfg_file']
         before = self.first.catalog.current
-        after = catalog_module.Loaded(
-            self.useFixture(engine.Engine('[]', PIPELINES)).catalog.current
-            .definitions, before.pipelines)
         find = before.definitions.for_event_type
 
         def reload(event_type):
-            self.first.catalog.current = after
+            with open(path, 'w', encoding='utf-8') as stream:
+                stream.write('[]')
+            self.first.catalog.reload()
             return find(event_type)
 
         before.definitions.for_event_type = reload
         self.first.add(self.event('a'), self.event('b'))
+        self.assertIsNot(before, self.first.catalog.current)
         # The batch has kept to what it began with.
         self.assertEqual(2, self.first.instance().event_count)
-        self.first.catalog.current = before
-        self.assert_sound()
+        # The next one has not; a host with the other files works it off.
+        self.assertEqual(0, self.first.add(engine.event(
+            'late', 'a', 0, key='k')).collected)
+        self.second.clock.advance(1)
+        self.second.settle()
+        self.assertEqual([], self.first.instances())
+        self.assertEqual(1, len(self.first.published()))
 
     def test_two_with_different_files(self):
         other = self.useFixture(engine.Engine(
             TRIGGERS.replace('first + 1h', 'first + 2h'), PIPELINES,
             self.first._url, shared=self.first, own_driver=True))
+        self.parties.append(other)
         other.manager.register_traits()
         self.first.add(self.event('a'))
         self.beside(lambda: self.first.add(self.event('c')),

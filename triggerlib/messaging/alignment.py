@@ -10,52 +10,69 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Alignment: queues of different length are emptied at one pace.
+"""Alignment: all listeners empty all queues at one pace.
 
-Notifications of different priorities, topics and exchanges are in queues of
-their own. After an outage a short one would be empty when a long one has
-just begun, and its newest notifications would end what the old ones of the
-other still belong to. So what is ahead of the other queues waits for them.
+Notifications of different priorities, topics and exchanges are in different
+queues, and several listeners take from each. After an outage a short queue
+would be empty when a long one has just begun, and a listener may hold older
+notifications than what another one is about to store: the newest would end
+what the old ones still belong to. So each listener says in the storage how
+far it is with each queue, and waits where it is ahead of the others.
 """
 
 from collections import abc as collections_abc
-import datetime
+import socket
 import threading
-import time
+import uuid
 
 from triggerlib import clock as clock_module
+from triggerlib.storage import driver as storage_module
 
 #: Seconds after which a queue that delivers nothing is taken for empty.
 PATIENCE = 5.0
+#: Seconds after which a listener that is in the middle of a batch, and says
+#: nothing, is taken for dead.
+BUSY = 60.0
+#: Seconds between two looks at how far the others are.
+PAUSE = 0.2
 
 
-class Stopped(Exception):
-    """Nothing more is to be handed on."""
+class GiveBack(Exception):
+    """What is left of a batch is to be requeued.
+
+    Listening has ended, or a listener that was waited for is gone: what that
+    one held is in the queue again, before this.
+    """
 
 
 class Alignment:
-    """Keeps the queues of one process together. It is shared by threads.
+    """Keeps the queues of this listener together with all others.
 
-    :param queues: names of the queues
+    :param storage: a :class:`triggerlib.storage.Driver`
     :param slack: seconds by which a queue may be ahead of another one
-    :param patience: seconds after which a queue that delivers nothing is
-        taken for empty
-    :param monotonic: returns the time, in seconds
+    :param pause: ``pause(seconds)`` waits, and returns whether listening has
+        ended; the system's unless given
     """
 
-    def __init__(self, queues, slack, patience=PATIENCE,
-                 monotonic=time.monotonic):
+    def __init__(self, storage, slack, pause=None):
+        self.name = f'{socket.gethostname()}:{uuid.uuid4()}'
+        self._storage = storage
         self._slack = slack
-        self._patience = patience
-        self._monotonic = monotonic
-        self._changed = threading.Condition()
-        self._stopped = False
-        now = monotonic()
-        #: What is the oldest that a queue may still bring, by name.
-        self._progress = dict.fromkeys(queues, clock_module.FIRST)
-        #: When a queue was heard of last, by name; None while it is worked
-        #: on.
-        self._heard = dict.fromkeys(queues, now)
+        self._stop = threading.Event()
+        self._pause = pause or self._stop.wait
+
+    def start(self) -> None:
+        """Say that notifications of any age may come."""
+        def work(tx):
+            now = tx.now()
+            tx.forget_progress(clock_module.after(now, -BUSY))
+            self._save(tx, '', clock_module.FIRST, PATIENCE)
+
+        self._storage.run(work)
+
+    def stop(self) -> None:
+        """Have those that wait give up."""
+        self._stop.set()
 
     def portions(self, queue, moments) -> collections_abc.Iterator[int]:
         """Yield how many further notifications may be handed on.
@@ -66,62 +83,56 @@ class Alignment:
         :param queue: name of the queue that they are from
         :param moments: their timestamps, aware UTC datetimes, in order of
             arrival
-        :raises Stopped: nothing more is to be handed on
+        :raises GiveBack: those that are left are to be requeued
+        :raises StorageError: likewise
         """
         done = 0
-        with self._changed:
-            self._heard[queue] = None
+        waited_for = frozenset()
         try:
             while done < len(moments):
-                with self._changed:
-                    count = self._wait(queue, moments[done:])
-                yield count
-                done += count
+                # Nothing older is to come from here, which others may wait
+                # for.
+                others = self._storage.run(
+                    self._exchange, queue, moments[done], BUSY)
+                if not waited_for <= others.keys():
+                    raise GiveBack
+                bound = clock_module.after(
+                    min(others.values(), default=clock_module.LAST),
+                    self._slack)
+                count = _leading(moments, done, bound)
+                if count:
+                    waited_for = frozenset()
+                    yield count
+                    done += count
+                    continue
+                waited_for = frozenset(
+                    key for key, moment in others.items()
+                    if clock_module.after(moment, self._slack)
+                    < moments[done])
+                if self._pause(PAUSE):
+                    raise GiveBack
         finally:
-            with self._changed:
-                if done:
-                    self._go_on(queue, max(moments[:done]))
-                self._heard[queue] = self._monotonic()
-                self._changed.notify_all()
+            self._storage.run(
+                self._exchange, queue,
+                max(moments[:done]) if done else moments[0], PATIENCE)
 
-    def stop(self) -> None:
-        """Have those that wait give up."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify_all()
+    def _exchange(self, tx, queue, moment, seconds):
+        """Say how far a queue is, and return how far the others are."""
+        self._save(tx, queue, moment, seconds)
+        return {
+            (one.listener, one.queue): one.moment
+            for one in tx.list_progress(tx.now())
+            if (one.listener, one.queue) != (self.name, queue)}
 
-    def allowed(self, queue, moments) -> int:
-        """Return how many notifications may be handed on now.
+    def _save(self, tx, queue, moment, seconds):
+        tx.save_progress(
+            storage_module.Progress(self.name, queue, moment),
+            clock_module.after(tx.now(), seconds))
 
-        :param queue: name of the queue that they are from
-        :param moments: their timestamps, in order of arrival
-        """
-        bound = self._bound(queue)
-        for count, moment in enumerate(moments):
-            if moment > bound:
-                return count
-        return len(moments)
 
-    def _wait(self, queue, moments):
-        # Nothing older is to come from here, which others may wait for.
-        self._go_on(queue, moments[0])
-        while not self._stopped:
-            count = self.allowed(queue, moments)
-            if count:
-                return count
-            self._changed.wait(min(self._patience, 0.5))
-        raise Stopped
-
-    def _go_on(self, queue, moment):
-        if moment > self._progress[queue]:
-            self._progress[queue] = moment
-            self._changed.notify_all()
-
-    def _bound(self, queue) -> datetime.datetime:
-        now = self._monotonic()
-        return clock_module.after(min(
-            (progress for name, progress in self._progress.items()
-             if name != queue and (
-                 self._heard[name] is None
-                 or now - self._heard[name] < self._patience)),
-            default=clock_module.LAST), self._slack)
+def _leading(moments, begin, bound):
+    """Count the first ones from ``begin`` on that are not after a bound."""
+    for end in range(begin, len(moments)):
+        if moments[end] > bound:
+            return end - begin
+    return len(moments) - begin

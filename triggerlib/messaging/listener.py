@@ -74,7 +74,7 @@ class Dispatcher:
             for count in self._portions(bodies):
                 self._manager.add_notifications(bodies[done:done + count])
                 done += count
-        except alignment_module.Stopped:
+        except alignment_module.GiveBack:
             return set(incoming[done:])
         except Exception as error:
             # Whatever it is, only what is stored may be acknowledged.
@@ -101,7 +101,7 @@ def get_listener(conf, manager, transport=None):
     ``batch_size`` is taken from a queue ahead, unless
     ``[oslo_messaging_rabbit] rabbit_qos_prefetch_count`` says otherwise.
     With ``expiry_clock = event`` each queue has a connection of its own, and
-    waits for those that are behind.
+    waits for what is behind, here and at all other listeners.
 
     :param conf: an ``oslo_config.cfg.ConfigOpts``
     :param manager: a :class:`triggerlib.trigger.TriggerManager`
@@ -131,19 +131,24 @@ def get_listener(conf, manager, transport=None):
 
     if group.expiry_clock != 'event':
         return serve(targets, Dispatcher(manager))
-    queues = list(itertools.product(targets, PRIORITIES))
     # The other half is for what is late by itself.
     alignment = alignment_module.Alignment(
-        range(len(queues)), group.allowed_lateness / 2)
-    return server_module.Servers([
-        serve([target], Dispatcher(
+        manager.storage, group.allowed_lateness / 2)
+    return server_module.Servers(
+        [serve([target], Dispatcher(
             manager, (priority,), functools.partial(
-                _aligned, alignment, queue)))
-        for queue, (target, priority) in enumerate(queues)], alignment.stop)
+                _aligned, alignment, _name(target, priority))))
+         for target, priority in itertools.product(targets, PRIORITIES)],
+        alignment)
 
 
 def _aligned(alignment, queue, bodies):
     return alignment.portions(queue, _moments(bodies))
+
+
+def _name(target, priority):
+    # Long names differ in their ends.
+    return f'{target.exchange or ""}/{target.topic}.{priority}'[-255:]
 
 
 def _moments(bodies):

@@ -45,21 +45,23 @@ class Servers:
     """Several servers that are started and stopped as one.
 
     :param servers: :class:`Server` objects
-    :param close: called before they are to stop
+    :param guard: what they share; it is started before them, and stopped
+        before they are
     """
 
-    def __init__(self, servers, close):
+    def __init__(self, servers, guard):
         self._servers = servers
-        self._close = close
+        self._guard = guard
 
     def start(self) -> None:
         """Begin to take messages."""
+        self._guard.start()
         for server in self._servers:
             server.start()
 
     def stop(self) -> None:
         """Take no more; see :meth:`wait`."""
-        self._close()
+        self._guard.stop()
         for server in self._servers:
             server.stop()
 

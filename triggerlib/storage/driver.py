@@ -171,6 +171,19 @@ class NewestEvent(typing.NamedTuple):
     stored_at: datetime.datetime
 
 
+class Progress(typing.NamedTuple):
+    """How far a listener is with one of its queues.
+
+    :param listener: its name, which no other one has
+    :param queue: name of the queue
+    :param moment: what it is still to hand on from there is not older
+    """
+
+    listener: str
+    queue: str
+    moment: datetime.datetime
+
+
 #: What :meth:`Transaction.transition` can set, and the columns it stands for.
 _CHANGES = {'new_owner': 'owner', 'deadline': 'deadline',
             'not_before': 'not_before', 'attempts': 'attempts',
@@ -306,6 +319,27 @@ class Transaction(abc.ABC):
         Any number of transactions may ask while others store events: it
         is not kept in one place that all of them write to.
         """
+
+    @abc.abstractmethod
+    def save_progress(self, progress: Progress,
+                      until: datetime.datetime) -> None:
+        """Say how far a listener is, in place of what it said before.
+
+        :param progress: a listener's own; no two write the same one
+        :param until: when it is not to be counted on any more
+        """
+
+    @abc.abstractmethod
+    def list_progress(self, moment: datetime.datetime) -> list[Progress]:
+        """Return how far all listeners are that can be counted on.
+
+        :param moment: only what was said to hold until after this
+        :returns: in order of listener and queue
+        """
+
+    @abc.abstractmethod
+    def forget_progress(self, moment: datetime.datetime) -> None:
+        """Delete what was said to hold until ``moment`` or before."""
 
     @abc.abstractmethod
     def get_events(

@@ -43,6 +43,8 @@ class _Tables:
     active: dict = dataclasses.field(default_factory=dict)
     lists: dict = dataclasses.field(default_factory=dict)
     journals: dict = dataclasses.field(default_factory=dict)
+    #: Progress and until when it holds, by listener and queue.
+    progress: dict = dataclasses.field(default_factory=dict)
     letters: dict = dataclasses.field(default_factory=dict)
     #: Numbers by what they count, and the moment of the last event stored.
     facts: dict = dataclasses.field(default_factory=dict)
@@ -156,6 +158,19 @@ class _Transaction(driver_module.Transaction):
                 return driver_module.NewestEvent(
                     timestamp, self._tables.facts['stored_at'])
         return None
+
+    def save_progress(self, progress, until):
+        self._set(self._tables.progress,
+                  (progress.listener, progress.queue), (progress, until))
+
+    def list_progress(self, moment):
+        return [progress for _, (progress, until)
+                in sorted(self._tables.progress.items()) if until > moment]
+
+    def forget_progress(self, moment):
+        for key, (_, until) in list(self._tables.progress.items()):
+            if until <= moment:
+                self._delete(self._tables.progress, key)
 
     def get_events(self, message_ids):
         return {one: self._event(one) for one in message_ids

@@ -544,6 +544,33 @@ class StorageContract:
         self.store(event('c', 86401))
         self.assertEqual(at(86401), ask().timestamp)
 
+    # Listeners
+
+    def test_how_far_listeners_are(self):
+        progress = driver_module.Progress
+
+        def save(listener, queue, seconds, until):
+            self.write(lambda tx: tx.save_progress(
+                progress(listener, queue, at(seconds)), at(until)))
+
+        def ask(moment):
+            return self.read(lambda tx: tx.list_progress(at(moment)))
+
+        self.assertEqual([], ask(0))
+        save('b', 'info', 5, 30)
+        save('a', 'info', 7, 20)
+        save('a', 'error', 1, 10)
+        self.assertEqual(
+            [progress('a', 'error', at(1)), progress('a', 'info', at(7)),
+             progress('b', 'info', at(5))], ask(9))
+        self.assertEqual(
+            [progress('a', 'info', at(7)), progress('b', 'info', at(5))],
+            ask(10))
+        # It may go back, when a batch comes again.
+        save('b', 'info', 3, 40)
+        self.write(lambda tx: tx.forget_progress(at(20)))
+        self.assertEqual([progress('b', 'info', at(3))], ask(-100))
+
     # Finding events
 
     def test_events_are_found_in_order(self):

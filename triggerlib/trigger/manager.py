@@ -113,7 +113,8 @@ class TriggerManager:
 
     def __init__(self, storage, catalog, converter=None, expiry_clock=None,
                  indexed_traits=()):
-        self._storage = storage
+        #: The storage that the events go into.
+        self.storage = storage
         self._catalog = catalog
         self.converter = converter
         self._expiry_clock = expiry_clock or expiry.ExpiryClock()
@@ -225,7 +226,7 @@ class TriggerManager:
         self.register_traits()
         while True:
             try:
-                return self._storage.run(self._work, batch)
+                return self.storage.run(self._work, batch)
             except exceptions.EventError as error:
                 LOG.error('Kept as dead letter: %s', error)
                 batch = _without(batch, error)
@@ -240,7 +241,7 @@ class TriggerManager:
         if self._registered is definitions:
             return
         names = self._indexed_traits | definitions.indexed_traits
-        lacking = self._storage.run(
+        lacking = self.storage.run(
             lambda tx: tx.register_traits(sorted(names)))
         if lacking:
             LOG.warning(

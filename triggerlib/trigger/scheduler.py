@@ -146,21 +146,26 @@ class Scheduler:
         sweep = _Sweep(
             now, clock.after(now, self._ready_timeout),
             self._cast_limit - tx.count_cast(now, self._cast_limit))
-        self._make_ready(tx, sweep, Due.TO_FIRE, time.fire, time)
-        self._make_ready(tx, sweep, Due.TO_EXPIRE, time.expire, time)
+        self._make_ready(tx, sweep, Due.TO_FIRE, time)
+        self._make_ready(tx, sweep, Due.TO_EXPIRE, time)
         self._release(tx, sweep)
         self._cast_again(tx, sweep)
         return sweep
 
-    def _make_ready(self, tx, sweep, what, moment, time):
-        due = tx.due(what, moment, self._batch)
-        if not due:
+    def _make_ready(self, tx, sweep, what, time):
+        found = tx.due(what, _moment(what, time), self._batch)
+        if not found:
             return
+        # What was found may have been stored after the time was asked for,
+        # by the first batch after a long while: then the events of that batch
+        # say what time it is.
+        time = self._expiry_clock.now(tx)
+        due = [one for one in found if _is_due(one, what, time)]
         stale = evaluation.refresh(
             tx, due, self._catalog.current.definitions, time.fire)
         sweep.ready(tx, [
             instance.id for instance in due
-            if instance.id not in stale or _is_due(instance, what, moment)],
+            if instance.id not in stale or _is_due(instance, what, time)],
             State.ACTIVE, State.READY_TO_FIRE if what is Due.TO_FIRE
             else State.READY_TO_EXPIRE)
         sweep.moved += len(due)
@@ -236,7 +241,12 @@ class _Sweep:
         self.room -= len(ids)
 
 
-def _is_due(instance, what, moment):
+def _moment(what, time):
+    return time.fire if what is Due.TO_FIRE else time.expire
+
+
+def _is_due(instance, what, time):
+    moment = _moment(what, time)
     if what is Due.TO_FIRE:
         return (instance.fire_timestamp is not None
                 and instance.fire_timestamp <= moment)

@@ -10,20 +10,25 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Queues of different length are emptied at one pace."""
+"""All listeners empty all queues at one pace."""
 
-import queue as queue_module
 import threading
 
+import fixtures
+
+from triggerlib import clock as clock_module
 from triggerlib.messaging import alignment
+from triggerlib import storage
 
 from tests import base
 from tests import engine
+from tests import sql
 
 at = engine.at
 
 #: Seconds after which something that should have happened has not.
 PATIENCE = 30
+SLACK = 30
 
 
 class TestAlignment(base.TestCase):
@@ -31,105 +36,151 @@ class TestAlignment(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.time = 0.0
-        self.it = alignment.Alignment(
-            ('info', 'error'), slack=30, patience=5,
-            monotonic=lambda: self.time)
+        self.clock = clock_module.ReplayClock(engine.START)
+        self.storage = storage.get_driver(sql.load('memory://'), self.clock)
+        self.meanwhile = []
+        self.it = self.listener()
+        self.other = self.listener()
 
-    def hand_on(self, queue, *seconds):
-        """Hand a batch on whatever others do, and come to its end."""
-        with self.it._changed:
-            self.it._go_on(queue, max(at(one) for one in seconds))
-            self.it._heard[queue] = self.time
+    def listener(self):
+        return alignment.Alignment(self.storage, SLACK, self.pause)
 
-    def allowed(self, queue, *seconds):
-        return self.it.allowed(queue, [at(one) for one in seconds])
+    def pause(self, seconds):
+        """Let time pass, and whatever else is to happen first."""
+        self.clock.advance(seconds)
+        if self.meanwhile:
+            return self.meanwhile.pop(0)()
 
-    def test_at_the_start_others_have_a_chance_to_say_something(self):
-        self.assertEqual(0, self.allowed('error', 0))
-        self.time = 4.9
-        self.assertEqual(0, self.allowed('error', 0))
-        self.time = 5.0
-        self.assertEqual(1, self.allowed('error', 0))
+    def hand_on(self, listener, queue, *seconds):
+        """Hand a whole batch on."""
+        return list(listener.portions(queue, [at(one) for one in seconds]))
+
+    def test_alone_it_does_not_wait(self):
+        self.assertEqual([3], self.hand_on(self.it, 'info', 0, 9999, 5))
+        self.assertEqual([1], self.hand_on(self.it, 'info', 99999))
+
+    def test_at_its_start_any_age_may_come(self):
+        self.it.start()
+        begin = self.clock.now()
+        self.assertRaises(alignment.GiveBack, self.hand_on, self.other,
+                          'info', 0)
+        self.assertGreaterEqual((self.clock.now() - begin).total_seconds(),
+                                alignment.PATIENCE)
+        self.assertEqual([1], self.hand_on(self.other, 'info', 0))
 
     def test_what_is_ahead_waits(self):
-        self.hand_on('info', 100)
-        self.assertEqual(3, self.allowed('error', 90, 120, 130, 131, 100))
+        batch = self.it.portions('info', [at(100), at(200)])
+        next(batch)
+        ahead = self.other.portions(
+            'info', [at(90), at(120), at(130), at(131), at(100), at(9999)])
+        # The head of the other's batch may not be stored yet.
+        self.assertEqual(3, next(ahead))
+
+        self.meanwhile.append(lambda: self.assertEqual([], list(batch)))
+        # Another batch of the first one has arrived, and waits itself.
+        self.meanwhile.append(lambda: self.storage.run(
+            self.it._exchange, 'info', at(5000), alignment.BUSY) and None)
+        self.assertEqual(2, next(ahead))
+        # It is never heard of again.
+        self.assertRaises(alignment.GiveBack, next, ahead)
+
+    def test_its_own_queues_wait_too(self):
+        batch = self.it.portions('info', [at(100)])
+        next(batch)
+        ahead = self.it.portions('error', [at(130), at(131)])
+        self.assertEqual(1, next(ahead))
 
     def test_one_that_is_silent_is_not_waited_for(self):
-        self.hand_on('info', 100)
-        self.time = 4.9
-        self.assertEqual(0, self.allowed('error', 1000))
-        self.time = 5.0
-        self.assertEqual(1, self.allowed('error', 1000))
+        self.hand_on(self.other, 'info', 100)
+        self.clock.advance(alignment.PATIENCE)
+        self.assertEqual([1], self.hand_on(self.it, 'error', 1000))
 
-    def test_one_that_is_worked_on_is_waited_for(self):
-        portions = self.it.portions('info', [at(100), at(200)])
-        self.time = 5.0
-        self.assertEqual(2, next(portions))
-        self.time = 1000.0
-        # The head is what may not be stored yet.
-        self.assertEqual(1, self.allowed('error', 130, 131))
-        self.assertRaises(StopIteration, next, portions)
-        self.assertEqual(2, self.allowed('error', 130, 230, 231))
+    def test_one_that_is_in_the_middle_of_a_batch_is(self):
+        batch = self.other.portions('info', [at(100)])
+        next(batch)
+        self.clock.advance(alignment.BUSY - 1)
+        ahead = self.it.portions('error', [at(1000)])
+        self.meanwhile.append(lambda: True)
+        self.assertRaises(alignment.GiveBack, next, ahead)
 
-    def test_a_batch_that_failed_is_waited_for_when_it_comes_again(self):
-        self.time = 5.0
-        portions = self.it.portions('info', [at(100)])
-        next(portions)
-        portions.close()
-        self.assertEqual(1, self.allowed('error', 130, 131))
+    def test_one_that_dies_has_the_others_give_back(self):
+        batch = self.other.portions('info', [at(100)])
+        next(batch)
+        # What it held is in the queue again, before this.
+        self.assertRaises(alignment.GiveBack, self.hand_on, self.it, 'info',
+                          1000)
+        self.assertEqual([2], self.hand_on(self.it, 'info', 100, 1000))
 
     def test_two_that_are_both_ahead_do_not_wait_for_each_other(self):
+        self.hand_on(self.it, 'info', 0)
+        self.hand_on(self.it, 'error', 0)
         # After a quiet night the next ones come at the same time.
-        it = alignment.Alignment(('info', 'error'), slack=1)
-        results = queue_module.SimpleQueue()
+        ahead = self.it.portions('info', [at(3600), at(3650)])
+        self.meanwhile.append(lambda: batches.append(
+            self.it.portions('error', [at(3601)])) or next(batches[0])
+            and None)
+        batches = []
+        self.assertEqual(1, next(ahead))
+        self.assertEqual([], list(batches[0]))
 
-        def run(queue, *seconds):
-            for count in it.portions(queue, [at(one) for one in seconds]):
-                results.put((queue, count))
-            results.put(queue)
+    def test_a_batch_that_failed_is_waited_for_when_it_comes_again(self):
+        portions = self.other.portions('info', [at(100)])
+        next(portions)
+        portions.close()
+        ahead = self.it.portions('error', [at(130), at(131)])
+        self.assertEqual(1, next(ahead))
 
-        threads = [
-            threading.Thread(target=run, args=each, daemon=True)
-            for each in (('info', 3600, 3601), ('error', 3600, 3650))]
-        for thread in threads:
-            thread.start()
-        found = [results.get(timeout=PATIENCE) for _ in range(5)]
-        self.assertIn('info', found)
-        self.assertIn('error', found)
+    def test_those_that_wait_give_up_when_it_is_over(self):
+        it = alignment.Alignment(self.storage, SLACK)
+        next(self.other.portions('info', [at(0)]))
+        it.stop()
+        self.assertRaises(alignment.GiveBack, self.hand_on, it, 'info', 9999)
 
-    def test_a_long_queue_and_a_short_one_come_in_order(self):
-        it = alignment.Alignment(('info', 'error'), slack=10)
+    def test_what_is_old_is_forgotten(self):
+        self.hand_on(self.other, 'info', 0)
+        self.clock.advance(1000)
+        self.it.start()
+        self.assertEqual([''], [one.queue for one in self.storage.run(
+            lambda tx: tx.list_progress(at(-10 ** 6)))])
+
+    def test_long_queues_and_short_ones_come_in_order(self):
+        driver = storage.get_driver(sql.load('memory://'))
         order = []
         lock = threading.Lock()
 
-        def run(queue, seconds, batch):
-            for start in range(0, len(seconds), batch):
-                part = seconds[start:start + batch]
+        def run(it, queue, seconds, batch):
+            rest = [at(one) for one in seconds]
+            while rest:
                 done = 0
-                for count in it.portions(queue, [at(one) for one in part]):
-                    with lock:
-                        order.extend(part[done:done + count])
-                    done += count
+                try:
+                    for count in it.portions(queue, rest[:batch]):
+                        with lock:
+                            order.extend(rest[done:done + count])
+                        done += count
+                except alignment.GiveBack:
+                    self.assertLess(done, batch)
+                rest = rest[done:]
 
+        self.useFixture(fixtures.MonkeyPatch(
+            'triggerlib.messaging.alignment.PATIENCE', 2.0))
+        listeners = [alignment.Alignment(driver, SLACK) for _ in range(3)]
+        for it in listeners:
+            it.start()
         threads = [
-            threading.Thread(target=run, args=each, daemon=True)
-            for each in (('info', list(range(0, 2000)), 20),
-                         ('error', list(range(5, 2000, 100)), 20))]
+            threading.Thread(target=run, args=(it, *each), daemon=True)
+            for it, each in zip(listeners, (
+                ('info', range(0, 4000, 2), 50),
+                ('info', range(1, 4000, 2), 50),
+                ('error', range(5, 4000, 100), 20)))]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(PATIENCE)
             self.assertFalse(thread.is_alive())
-        self.assertEqual(2020, len(order))
-        newest = 0
+        self.assertEqual(4040, len(order))
+        newest = order[0]
         for one in order:
             newest = max(newest, one)
-            # The slack, and what is in the batch that is handed on.
-            self.assertGreaterEqual(one, newest - 30)
-
-    def test_those_that_wait_give_up_when_it_is_over(self):
-        portions = self.it.portions('info', [at(100)])
-        self.it.stop()
-        self.assertRaises(alignment.Stopped, next, portions)
+            # The slack, and what is in a batch that is handed on.
+            self.assertGreaterEqual(
+                one, clock_module.after(newest, -(SLACK + 100)))

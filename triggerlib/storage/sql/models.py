@@ -173,3 +173,13 @@ dead_letter = sa.Table(
     sa.Column('body', long_text(), nullable=False),
     sa.Column('created_at', sa.BigInteger, nullable=False),
     sqlite_autoincrement=True, **_OPTIONS)
+
+# How far each listener is with each of its queues; each row is written by its
+# listener alone.
+listener_queue = sa.Table(
+    'listener_queue', metadata,
+    sa.Column('listener', Exact(NAME_LENGTH), primary_key=True),
+    sa.Column('queue', Exact(NAME_LENGTH), primary_key=True),
+    sa.Column('progress', sa.BigInteger, nullable=False),
+    sa.Column('until', sa.BigInteger, nullable=False),
+    **_OPTIONS)

@@ -41,6 +41,7 @@ _instance = models.instance
 _held = models.instance_event
 _journal = models.step_journal
 _letter = models.dead_letter
+_queue = models.listener_queue
 
 #: Values in one IN list: within what every backend takes in a statement.
 _CHUNK = 5000
@@ -202,6 +203,17 @@ class SQLTransaction(driver_module.Transaction):
                 {column.name: column})
         self._execute(statement, new_rows)
 
+    def _put(self, table, key, values):
+        """Insert a row, or give the one of that key these values."""
+        if self._skips_duplicates:
+            statement = self._insert(table).values(
+                **key, **values).on_conflict_do_update(
+                    index_elements=list(key), set_=values)
+        else:
+            statement = mysql.insert(table).values(
+                **key, **values).on_duplicate_key_update(**values)
+        self._execute(statement)
+
     def _ids_of(self, message_ids):
         found = {}
         for chunk in self._chunks(message_ids):
@@ -301,6 +313,31 @@ class SQLTransaction(driver_module.Transaction):
                 _event.c.id.desc()).limit(1)).scalar_one()
         return driver_module.NewestEvent(
             rows.moment(timestamp), rows.moment(stored_at))
+
+    def save_progress(self, progress, until):
+        values = {'progress': rows.micros(progress.moment),
+                  'until': rows.micros(until)}
+        self._put(_queue, {'listener': progress.listener,
+                           'queue': progress.queue}, values)
+
+    def list_progress(self, moment):
+        return [
+            driver_module.Progress(listener, queue, rows.moment(progress))
+            for listener, queue, progress in self._execute(
+                sa.select(_queue.c.listener, _queue.c.queue,
+                          _queue.c.progress).where(
+                    _queue.c.until > rows.micros(moment)).order_by(
+                        _queue.c.listener, _queue.c.queue))]
+
+    def forget_progress(self, moment):
+        # By their keys, so that the rows of others are not locked.
+        for key in self._execute(
+                sa.select(_queue.c.listener, _queue.c.queue).where(
+                    _queue.c.until <= rows.micros(moment))).all():
+            self._execute(_queue.delete().where(
+                _queue.c.listener == key.listener,
+                _queue.c.queue == key.queue,
+                _queue.c.until <= rows.micros(moment)))
 
     def get_events(self, message_ids):
         found = {}
@@ -598,16 +635,8 @@ class SQLTransaction(driver_module.Transaction):
             'started_at': rows.micros(record.started_at),
             'finished_at': rows.micros(record.finished_at),
         }
-        row = {'instance_id': instance_id, 'step': record.step, **values}
-        if self._skips_duplicates:
-            statement = self._insert(_journal).values(
-                **row).on_conflict_do_update(
-                    index_elements=[_journal.c.instance_id,
-                                    _journal.c.step], set_=values)
-        else:
-            statement = mysql.insert(_journal).values(
-                **row).on_duplicate_key_update(**values)
-        self._execute(statement)
+        self._put(_journal, {'instance_id': instance_id,
+                             'step': record.step}, values)
 
     def forget_steps(self, instance_id, from_position=0):
         self._execute(_journal.delete().where(

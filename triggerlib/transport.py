@@ -69,6 +69,18 @@ def is_in_process(conf) -> bool:
     return (_url(conf) or conf.transport_url).startswith(IN_PROCESS)
 
 
+def prefetch(conf) -> int:
+    """Return how many messages RabbitMQ sends ahead from each queue.
+
+    :param conf: an ``oslo_config.cfg.ConfigOpts``
+    :returns: 0 for any number, or where the driver is another one
+    """
+    try:
+        return conf[_RABBIT].rabbit_qos_prefetch_count
+    except cfg.NoSuchOptError:
+        return 0
+
+
 def _set_prefetch(conf, prefetch):
     # The driver registers its options, and reads them, when it is loaded.
     for group, options in oslo_messaging.opts.list_opts():

@@ -50,14 +50,20 @@ class Alignment:
 
     :param storage: a :class:`triggerlib.storage.Driver`
     :param slack: seconds by which a queue may be ahead of another one
+    :param prefetch: how many notifications of a queue may be on their way to
+        this listener beside those that it works on
     :param pause: ``pause(seconds)`` waits, and returns whether listening has
         ended; the system's unless given
     """
 
-    def __init__(self, storage, slack, pause=None):
+    def __init__(self, storage, slack, prefetch=0, pause=None):
         self.name = f'{socket.gethostname()}:{uuid.uuid4()}'
         self._storage = storage
         self._slack = slack
+        self._prefetch = prefetch
+        #: What was given back last, and how many more may be ahead of it, by
+        #: queue.
+        self._returned = {}
         self._stop = threading.Event()
         self._pause = pause or self._stop.wait
 
@@ -66,7 +72,7 @@ class Alignment:
         def work(tx):
             now = tx.now()
             tx.forget_progress(clock_module.after(now, -BUSY))
-            self._save(tx, '', clock_module.FIRST, PATIENCE)
+            self._save(tx, '', clock_module.FIRST, False)
 
         self._storage.run(work)
 
@@ -86,6 +92,7 @@ class Alignment:
         :raises GiveBack: those that are left are to be requeued
         :raises StorageError: likewise
         """
+        self._check_order(queue, moments)
         done = 0
         waited_for = frozenset()
         try:
@@ -93,12 +100,12 @@ class Alignment:
                 # Nothing older is to come from here, which others may wait
                 # for.
                 others = self._storage.run(
-                    self._exchange, queue, moments[done], BUSY)
+                    self._exchange, queue, moments[done], True)
                 if not waited_for <= others.keys():
-                    raise GiveBack
+                    raise self._give_back(queue, moments[done])
                 bound = clock_module.after(
-                    min(others.values(), default=clock_module.LAST),
-                    self._slack)
+                    min((one.moment for one in others.values()),
+                        default=clock_module.LAST), self._slack)
                 count = _leading(moments, done, bound)
                 if count:
                     waited_for = frozenset()
@@ -106,28 +113,39 @@ class Alignment:
                     done += count
                     continue
                 waited_for = frozenset(
-                    key for key, moment in others.items()
-                    if clock_module.after(moment, self._slack)
-                    < moments[done])
+                    key for key, one in others.items()
+                    if one.holds and clock_module.after(
+                        one.moment, self._slack) < moments[done])
                 if self._pause(PAUSE):
-                    raise GiveBack
+                    raise self._give_back(queue, moments[done])
         finally:
             self._storage.run(
                 self._exchange, queue,
-                max(moments[:done]) if done else moments[0], PATIENCE)
+                max(moments[:done]) if done else moments[0], False)
 
-    def _exchange(self, tx, queue, moment, seconds):
+    def _give_back(self, queue, moment):
+        self._returned[queue] = moment, self._prefetch
+        return GiveBack()
+
+    def _check_order(self, queue, moments):
+        """Give back what was on its way when what is before it was."""
+        moment, left = self._returned.pop(queue, (None, 0))
+        if left > 0 and moments[0] > clock_module.after(moment, self._slack):
+            self._returned[queue] = moment, left - len(moments)
+            raise GiveBack
+
+    def _exchange(self, tx, queue, moment, holds):
         """Say how far a queue is, and return how far the others are."""
-        self._save(tx, queue, moment, seconds)
+        self._save(tx, queue, moment, holds)
         return {
-            (one.listener, one.queue): one.moment
+            (one.listener, one.queue): one
             for one in tx.list_progress(tx.now())
             if (one.listener, one.queue) != (self.name, queue)}
 
-    def _save(self, tx, queue, moment, seconds):
+    def _save(self, tx, queue, moment, holds):
         tx.save_progress(
-            storage_module.Progress(self.name, queue, moment),
-            clock_module.after(tx.now(), seconds))
+            storage_module.Progress(self.name, queue, moment, holds),
+            clock_module.after(tx.now(), BUSY if holds else PATIENCE))
 
 
 def _leading(moments, begin, bound):

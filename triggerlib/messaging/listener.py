@@ -133,7 +133,8 @@ def get_listener(conf, manager, transport=None):
         return serve(targets, Dispatcher(manager))
     # The other half is for what is late by itself.
     alignment = alignment_module.Alignment(
-        manager.storage, group.allowed_lateness / 2)
+        manager.storage, group.allowed_lateness / 2,
+        transport_module.prefetch(conf) or 2 * group.batch_size)
     return server_module.Servers(
         [serve([target], Dispatcher(
             manager, (priority,), functools.partial(

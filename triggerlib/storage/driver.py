@@ -177,11 +177,13 @@ class Progress(typing.NamedTuple):
     :param listener: its name, which no other one has
     :param queue: name of the queue
     :param moment: what it is still to hand on from there is not older
+    :param holds: whether it has notifications from there in its hands
     """
 
     listener: str
     queue: str
     moment: datetime.datetime
+    holds: bool
 
 
 #: What :meth:`Transaction.transition` can set, and the columns it stands for.

@@ -547,7 +547,9 @@ class StorageContract:
     # Listeners
 
     def test_how_far_listeners_are(self):
-        progress = driver_module.Progress
+        def progress(listener, queue, moment):
+            return driver_module.Progress(
+                listener, queue, moment, queue == 'info')
 
         def save(listener, queue, seconds, until):
             self.write(lambda tx: tx.save_progress(

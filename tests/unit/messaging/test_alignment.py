@@ -43,7 +43,7 @@ class TestAlignment(base.TestCase):
         self.other = self.listener()
 
     def listener(self):
-        return alignment.Alignment(self.storage, SLACK, self.pause)
+        return alignment.Alignment(self.storage, SLACK, 10, self.pause)
 
     def pause(self, seconds):
         """Let time pass, and whatever else is to happen first."""
@@ -62,11 +62,9 @@ class TestAlignment(base.TestCase):
     def test_at_its_start_any_age_may_come(self):
         self.it.start()
         begin = self.clock.now()
-        self.assertRaises(alignment.GiveBack, self.hand_on, self.other,
-                          'info', 0)
+        self.assertEqual([1], self.hand_on(self.other, 'info', 0))
         self.assertGreaterEqual((self.clock.now() - begin).total_seconds(),
                                 alignment.PATIENCE)
-        self.assertEqual([1], self.hand_on(self.other, 'info', 0))
 
     def test_what_is_ahead_waits(self):
         batch = self.it.portions('info', [at(100), at(200)])
@@ -79,7 +77,7 @@ class TestAlignment(base.TestCase):
         self.meanwhile.append(lambda: self.assertEqual([], list(batch)))
         # Another batch of the first one has arrived, and waits itself.
         self.meanwhile.append(lambda: self.storage.run(
-            self.it._exchange, 'info', at(5000), alignment.BUSY) and None)
+            self.it._exchange, 'info', at(5000), True) and None)
         self.assertEqual(2, next(ahead))
         # It is never heard of again.
         self.assertRaises(alignment.GiveBack, next, ahead)
@@ -103,13 +101,32 @@ class TestAlignment(base.TestCase):
         self.meanwhile.append(lambda: True)
         self.assertRaises(alignment.GiveBack, next, ahead)
 
+    def test_one_whose_queue_is_empty_has_the_others_go_on(self):
+        self.hand_on(self.other, 'info', 100)
+        self.assertEqual([1], self.hand_on(self.it, 'info', 1000))
+
     def test_one_that_dies_has_the_others_give_back(self):
         batch = self.other.portions('info', [at(100)])
         next(batch)
         # What it held is in the queue again, before this.
         self.assertRaises(alignment.GiveBack, self.hand_on, self.it, 'info',
                           1000)
+        # So does what was on its way already.
+        self.assertRaises(alignment.GiveBack, self.hand_on, self.it, 'info',
+                          *range(2001, 2005))
         self.assertEqual([2], self.hand_on(self.it, 'info', 100, 1000))
+        self.assertEqual([4], self.hand_on(self.it, 'info', *range(2001, 2005)))
+
+    def test_what_another_one_gets_again_is_not_waited_for(self):
+        batch = self.other.portions('info', [at(100)])
+        next(batch)
+        self.assertRaises(alignment.GiveBack, self.hand_on, self.it, 'info',
+                          1000)
+        # No more than ten were on their way.
+        for number in (4, 4, 2):
+            self.assertRaises(alignment.GiveBack, self.hand_on, self.it,
+                              'info', *[2000] * number)
+        self.assertEqual([1], self.hand_on(self.it, 'info', 2000))
 
     def test_two_that_are_both_ahead_do_not_wait_for_each_other(self):
         self.hand_on(self.it, 'info', 0)

@@ -181,5 +181,6 @@ listener_queue = sa.Table(
     sa.Column('listener', Exact(NAME_LENGTH), primary_key=True),
     sa.Column('queue', Exact(NAME_LENGTH), primary_key=True),
     sa.Column('progress', sa.BigInteger, nullable=False),
+    sa.Column('holds', sa.Boolean, nullable=False),
     sa.Column('until', sa.BigInteger, nullable=False),
     **_OPTIONS)

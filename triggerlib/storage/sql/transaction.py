@@ -316,16 +316,18 @@ class SQLTransaction(driver_module.Transaction):
 
     def save_progress(self, progress, until):
         values = {'progress': rows.micros(progress.moment),
+                  'holds': progress.holds,
                   'until': rows.micros(until)}
         self._put(_queue, {'listener': progress.listener,
                            'queue': progress.queue}, values)
 
     def list_progress(self, moment):
         return [
-            driver_module.Progress(listener, queue, rows.moment(progress))
-            for listener, queue, progress in self._execute(
+            driver_module.Progress(
+                listener, queue, rows.moment(progress), holds)
+            for listener, queue, progress, holds in self._execute(
                 sa.select(_queue.c.listener, _queue.c.queue,
-                          _queue.c.progress).where(
+                          _queue.c.progress, _queue.c.holds).where(
                     _queue.c.until > rows.micros(moment)).order_by(
                         _queue.c.listener, _queue.c.queue))]
 

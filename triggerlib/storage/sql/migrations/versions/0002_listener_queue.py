@@ -35,6 +35,7 @@ def upgrade():
         sa.Column('listener', models.Exact(255), primary_key=True),
         sa.Column('queue', models.Exact(255), primary_key=True),
         sa.Column('progress', sa.BigInteger, nullable=False),
+        sa.Column('holds', sa.Boolean, nullable=False),
         sa.Column('until', sa.BigInteger, nullable=False),
         **_OPTIONS)
 

@@ -115,7 +115,8 @@ class TestAlignment(base.TestCase):
         self.assertRaises(alignment.GiveBack, self.hand_on, self.it, 'info',
                           *range(2001, 2005))
         self.assertEqual([2], self.hand_on(self.it, 'info', 100, 1000))
-        self.assertEqual([4], self.hand_on(self.it, 'info', *range(2001, 2005)))
+        self.assertEqual([4], self.hand_on(
+            self.it, 'info', *range(2001, 2005)))
 
     def test_what_another_one_gets_again_is_not_waited_for(self):
         batch = self.other.portions('info', [at(100)])

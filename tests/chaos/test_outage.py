@@ -19,6 +19,8 @@ import collections
 import datetime
 import os
 
+from testtools import content
+
 from triggerlib import clock as clock_module
 from triggerlib.cmd import config
 from triggerlib import criteria
@@ -91,13 +93,15 @@ class OutageCase(cluster.Cluster, base.TestCase):
         self.build(EVENTS, TRIGGERS, PIPELINES, patience=120 + count / 200,
                    batch_timeout=0.1, scheduler_interval=0.1,
                    worker_processes=2, **options)
-        # Some 25 of each server.
+        # Some 15 of each server.
         self.cloud = generator.Generator(
-            3, servers=max(count // 25, 10), volumes=0, images=0,
+            3, servers=max(count // 14, 10), volumes=0, images=0,
             start=START, days=HOURS / 24, updates_per_day=72,
             lifetime_hours=4, failure_share=0.1, spread=20,
             duplicates=0.02, record=True)
         self.bodies = list(self.cloud)
+        self.addDetail('backlog', content.text_content(
+            f'{len(self.bodies)} notifications'))
         self.source.send(self.bodies)
         self.wait_until(lambda: not self.source.left, 'not all is sent')
 
@@ -121,10 +125,13 @@ class OutageCase(cluster.Cluster, base.TestCase):
 
     def without_outage(self):
         """Return what comes out when everything comes at its own time."""
-        conf = config.load([self.conf_path],
-                           overrides={'connection': 'memory://'})
+        conf = config.load([self.conf_path], overrides={
+            'connection': f'sqlite:///{self.folder}/replay.sqlite',
+            'sqlite_synchronous': 'OFF'})
         clock = clock_module.ReplayClock(START)
         driver = storage.get_driver(conf, clock)
+        self.addCleanup(driver.close)
+        driver.upgrade()
         run = replay.Replay.from_conf(conf, driver, clock, step=1.0)
         run.feed([*self.bodies, end()])
         run.run_out()

@@ -18,6 +18,8 @@ from oslo_config import cfg
 import oslo_messaging
 import oslo_messaging.opts
 
+from triggerlib import exceptions
+
 #: The transport in the process, used where no ``transport_url`` is given.
 IN_PROCESS = 'fake://'
 
@@ -59,6 +61,25 @@ def get_notification_transport(conf, prefetch=None):
     if conf.oslo_messaging_notifications.transport_url or not _url(conf):
         transport = oslo_messaging.get_notification_transport(conf)
     return transport
+
+
+def check(conf) -> None:
+    """Refuse a transport that cannot be had; nothing is connected to.
+
+    :param conf: an ``oslo_config.cfg.ConfigOpts``
+    :raises PluginError: it says what to do
+    """
+    try:
+        get_rpc_transport(conf)
+        get_notification_transport(conf)
+    except oslo_messaging.MessagingException as error:
+        raise exceptions.PluginError(
+            f'the option transport_url: {error}') from error
+    except ValueError:
+        # What it says has a part of the URL, and so maybe of a password.
+        raise exceptions.PluginError(
+            'the option transport_url cannot be read; characters like @, : '
+            'and / in a password are written as %40, %3A and %2F') from None
 
 
 def is_in_process(conf) -> bool:

@@ -241,8 +241,19 @@ class TestPlan(AgentCase):
             [(('listener', 'scheduler', 'worker'), 1)],
             self.plan(url='rabbit://', connection='memory://'))
 
+    def test_a_transport_that_cannot_be_had(self):
+        for url, text in (('carrier-pigeon://here', 'carrier-pigeon'),
+                          ('rabbit//here', 'scheme'),
+                          ('rabbit://user:sesame@here:port/', '%40')):
+            error = self.assertRaises(
+                exceptions.PluginError, self.plan, url=url)
+            self.assertIn('transport_url', str(error))
+            self.assertIn(text, str(error))
+            self.assertNotIn('same', str(error))
+
     def test_what_cannot_be(self):
         for options, text in (
+                ({'notification_topics': ['']}, 'notification_topics'),
                 ({'worker_processes': 2}, 'transport_url'),
                 ({'listener_processes': 0, 'scheduler_processes': 0,
                   'worker_processes': 0}, 'nothing to run')):

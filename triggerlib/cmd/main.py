@@ -36,6 +36,10 @@ class TriggerlibApp(app.App):
             command_manager=commandmanager.CommandManager(NAMESPACE),
             deferred_help=True, **streams)
 
+    def interact(self):
+        """Show the help: without a command there is nothing to do."""
+        return self.run_subcommand(['help'])
+
     def build_option_parser(self, description, version, argparse_kwargs=None):
         """Return the parser of the options before the command's name."""
         parser = super().build_option_parser(

@@ -77,9 +77,11 @@ def plan(conf, parts=()):
     :param conf: an ``oslo_config.cfg.ConfigOpts``
     :param parts: names of parts; with none, those that the options ask for
     :returns: pairs of the parts of a process and how many of it there are
+    :raises PluginError: the transport cannot be had
     :raises ValueError: they ask for what cannot be
     """
     group = conf[opts.GROUP]
+    transport.check(conf)
     wanted = {}
     for part in parts_module.ALL:
         count = group[_PROCESSES[part]]
@@ -91,6 +93,8 @@ def plan(conf, parts=()):
         raise ValueError(
             'listener_processes, scheduler_processes and worker_processes '
             'are 0: there is nothing to run')
+    if parts_module.LISTENER in wanted and not any(group.notification_topics):
+        raise ValueError('notification_topics names no topic to listen on')
     alone = _why_alone(conf)
     if alone is None:
         return [((part,), count) for part, count in wanted.items()]

@@ -12,6 +12,7 @@
 
 """``triggerlib replay``: notifications from files through everything."""
 
+import codecs
 import collections
 import json
 import logging
@@ -192,6 +193,10 @@ def _read(paths, stdin):
 
 def _lines(stream, path):
     for number, line in enumerate(stream, 1):
+        if number == 1:
+            # Some editors begin a file with a mark of its encoding.
+            line = line.removeprefix(
+                codecs.BOM_UTF8 if isinstance(line, bytes) else '\ufeff')
         if not line.strip():
             continue
         try:

@@ -115,7 +115,7 @@ def get_listener(conf, manager, transport=None):
             conf, prefetch=2 * group.batch_size)
     targets = [
         oslo_messaging.Target(topic=topic, exchange=exchange)
-        for topic in group.notification_topics
+        for topic in filter(None, group.notification_topics)
         for exchange in group.notification_exchanges or [None]]
 
     def serve(targets, dispatcher):

@@ -24,6 +24,7 @@ import contextlib
 import dataclasses
 import datetime
 import enum
+import math
 import random
 import time
 import typing
@@ -236,7 +237,7 @@ def check_event(event) -> None:
 
 
 #: Types of traits that need no closer look.
-_PLAIN = frozenset({str, int, float})
+_PLAIN = frozenset({str, int})
 
 
 def _check_trait(event, name, value):
@@ -246,6 +247,11 @@ def _check_trait(event, name, value):
             f'the name of its trait {name!r} is not a text')
     if isinstance(value, datetime.datetime):
         _check_moment(event, f'trait {name!r}', value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        # JSON has no word for it, and no database compares it as Python does.
+        raise exceptions.EventError(
+            event.message_id,
+            f'its trait {name!r} is {value}, which is no number')
     elif not isinstance(value, (str, int, float)):
         raise exceptions.EventError(
             event.message_id,

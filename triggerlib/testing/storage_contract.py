@@ -21,6 +21,7 @@ A driver's own tests say how to build it, and get the rest from here::
 """
 
 import datetime
+import math
 
 from triggerlib import clock as clock_module
 from triggerlib import criteria
@@ -485,6 +486,7 @@ class StorageContract:
 
     def test_what_is_no_trait_is_refused(self):
         for value in (None, [1], {'t': 1}, (1,), b'a', object(),
+                      math.nan, math.inf, -math.inf,
                       datetime.date(2026, 1, 1)):
             self._refused(event('a', trait=value))
         self._refused(event_module.Event(

@@ -143,6 +143,16 @@ class TestValidate(CommandCase):
         self.assertIn('triggers.yaml: was not found', err)
 
 
+class TestNoCommand(CommandCase):
+    """No command at all."""
+
+    def test_it_is_the_help_that_is_shown(self):
+        status, out, _ = self.run_command()
+        self.assertEqual(0, status)
+        self.assertIn('usage: ', out)
+        self.assertIn('replay', out)
+
+
 class TestReplay(CommandCase):
     """Notifications from a file."""
 
@@ -187,6 +197,12 @@ class TestReplay(CommandCase):
         self.assertEqual(3, rows['-', 'dead letters'])
         self.assertEqual(1, rows['-', 'stored'])
         self.assertTrue(os.path.exists(f'{self.folder}/kept.sqlite'))
+
+    def test_a_mark_of_the_encoding_costs_no_line(self):
+        rows = self.replay('\ufeff' + json.dumps(
+            notification('s', 'start', 0)) + '\n')
+        self.assertEqual((1, 0), (rows['-', 'stored'],
+                                  rows['-', 'dead letters']))
 
     def test_a_line_that_is_no_text(self):
         path = f'{self.folder}/n.jsonl'

@@ -148,7 +148,7 @@ class TestNoCommand(CommandCase):
 
     def test_it_is_the_help_that_is_shown(self):
         status, out, _ = self.run_command()
-        self.assertEqual(0, status)
+        self.assertNotEqual(0, status)
         self.assertIn('usage: ', out)
         self.assertIn('replay', out)
 

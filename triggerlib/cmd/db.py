@@ -17,6 +17,10 @@ from triggerlib.cmd import config
 from triggerlib import exceptions
 
 
+#: Days to the beginning of time.
+LONGEST = 1_000_000
+
+
 class Upgrade(config.ConfiguredCommand):
     """Bring the storage's schema to what this release needs."""
 
@@ -62,13 +66,14 @@ class Purge(config.ConfiguredCommand):
 
     def take_action(self, parsed_args):
         """Purge, and say how much."""
-        if parsed_args.days < 0 or parsed_args.batch < 1:
+        # No comparison with NaN is true.
+        if not 0 <= parsed_args.days <= LONGEST or parsed_args.batch < 1:
             raise exceptions.TriggerlibError(
-                '--days is 0 or more, and --batch is 1 or more')
+                f'--days is 0 to {LONGEST}, and --batch is 1 or more')
         gone = 0
         with self.storage(parsed_args) as storage:
             before = storage.run(lambda tx: tx.now(), write=False)
-            before -= clock.seconds(parsed_args.days * 24 * 3600)
+            before = clock.after(before, -parsed_args.days * 24 * 3600)
             while True:
                 done = storage.run(lambda tx: tx.purge_events(
                     before, parsed_args.batch))

@@ -12,6 +12,7 @@
 
 """``triggerlib event``: the stored events."""
 
+import argparse
 import itertools
 
 from cliff import lister
@@ -82,4 +83,7 @@ class Show(config.ConfiguredCommand, show.ShowOne):
 
 
 def _moment(text):
-    return timestamps.parse(text)
+    try:
+        return timestamps.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error

@@ -339,8 +339,16 @@ class TestStorage(CommandCase):
         self.assertEqual('1 events were deleted.\n', out)
         self.assertEqual(['s'], [row['message_id']
                                  for row in self.json('event', 'list')])
-        self.assertIn('0 or more', self.refused(
-            '--config-file', self.conf, 'db', 'purge', '--days', '-1'))
+        for days in ('-1', 'nan', 'inf', '1e300'):
+            self.assertIn('--days is 0 to', self.refused(
+                '--config-file', self.conf, 'db', 'purge', '--days', days))
+
+    def test_a_time_that_is_none(self):
+        status, _, err = self.run_command(
+            '--config-file', self.conf, 'event', 'list', '--begin', 'noon')
+        self.assertEqual(2, status)
+        self.assertIn('noon', err)
+        self.assertNotIn('_moment', err)
 
     def test_reindex(self):
         it = self.engine

@@ -105,6 +105,12 @@ class TestRules(Cluster, sql.ServerRules, storage_contract.StorageContract,
         synchronize(self.url)
         return super().read(work, *args)
 
+    def race(self, *works):
+        """Run all at once, and have their outcome reach this server."""
+        results = super().race(*works)
+        synchronize(self.url)
+        return results
+
     def another(self, clock=None, **overrides):
         synchronize(self.urls[1])
         driver = storage.get_driver(

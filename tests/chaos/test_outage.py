@@ -132,7 +132,7 @@ class OutageCase(cluster.Cluster, base.TestCase):
         driver = storage.get_driver(conf, clock)
         self.addCleanup(driver.close)
         driver.upgrade()
-        run = replay.Replay.from_conf(conf, driver, clock, step=1.0)
+        run = replay.Replay.from_conf(conf, driver, clock, step=10.0)
         run.feed([*self.bodies, end()])
         run.run_out()
         return self.published(driver)

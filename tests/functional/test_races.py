@@ -18,6 +18,8 @@ through before the first goes on, or waits for it; either way each event must
 be in one instance, and each instance must come out once.
 """
 
+import functools
+import itertools
 import threading
 
 import fixtures
@@ -52,6 +54,11 @@ TRIGGERS = """
       expire_pipeline: out
     """
 
+LOADS = TRIGGERS + """
+      load_criteria:
+        - event_type: note
+    """
+
 PIPELINES = """
     sinks:
       - name: out
@@ -66,6 +73,59 @@ PIPELINES = """
                 sum: {sum: number}
         publishers: ['event://', 'test://$NAME']
     """
+
+
+class _Other:
+    """Something that is done in a thread of its own, when it is told to.
+
+    :param action: called with nothing
+    :param engines: SQLAlchemy engines, by one of which it goes
+    """
+
+    def __init__(self, action, engines):
+        self._action = action
+        self._engines = engines
+        self._begun = threading.Event()
+        self._result = None
+        self._error = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self):
+        try:
+            self._result = self._action()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._begun.set()
+
+    def _note(self, *_):
+        if threading.get_ident() == self._thread.ident:
+            self._begun.set()
+
+    def go(self):
+        """Begin, and wait for it to end or to be kept waiting itself."""
+        if self._thread.ident is not None:
+            return
+        for each in self._engines:
+            sa.event.listen(each, 'before_cursor_execute', self._note)
+        self._thread.start()
+        if not self._begun.wait(PATIENCE):
+            raise AssertionError('it has not begun')
+        # Where it does not have to wait, it is done by then.
+        self._thread.join(MOMENT)
+
+    def end(self):
+        """Return what it returned, and whether it was begun at all."""
+        if self._thread.ident is None:
+            return None, False
+        self._thread.join(PATIENCE)
+        for each in self._engines:
+            sa.event.remove(each, 'before_cursor_execute', self._note)
+        if self._thread.is_alive():
+            raise AssertionError('it waits for ever')
+        if self._error is not None:
+            raise self._error
+        return self._result, True
 
 
 class RaceRules:
@@ -105,21 +165,8 @@ class RaceRules:
         """
         storage = (of or self.first).storage
         run = storage.run
-        units, results, errors = [], [], []
-
-        begun = threading.Event()
-
-        def note(*_):
-            if threading.get_ident() == thread.ident:
-                begun.set()
-
-        def other():
-            try:
-                results.append(second())
-            except BaseException as error:
-                errors.append(error)
-
-        thread = threading.Thread(target=other, daemon=True)
+        units = []
+        other = self.other(second)
 
         def patched(work, *args, write=True):
             units.append(work)
@@ -128,32 +175,50 @@ class RaceRules:
 
             def stopped(tx, *args):
                 result = work(tx, *args)
-                if thread.ident is None:
-                    thread.start()
-                    # Where it does not have to wait, it is done by then.
-                    self.assertTrue(begun.wait(PATIENCE))
-                    thread.join(MOMENT)
+                other.go()
                 return result
 
             return run(stopped, *args, write=write)
 
-        engines = [it.storage.engine for it in self.parties]
-        for each in engines:
-            sa.event.listen(each, 'before_cursor_execute', note)
         storage.run = patched
         try:
             result = first()
         finally:
             del storage.run
-            for each in engines:
-                sa.event.remove(each, 'before_cursor_execute', note)
-        if thread.ident is None:
-            return result, None, False
-        thread.join(PATIENCE)
-        self.assertFalse(thread.is_alive(), 'it waits for ever')
-        if errors:
-            raise errors[0]
-        return result, results[0], True
+        return result, *other.end()
+
+    def at_each_statement(self, first, second, before=lambda number: None):
+        """Do two things, the second after each statement of the first.
+
+        :param first: called with the number of the round, from 1
+        :param second: called with that number, in a thread of its own
+        :param before: called with that number when neither has begun
+        :returns: the number of rounds, the last of which was undisturbed
+        """
+        for number in itertools.count(1):
+            before(number)
+            other = self.other(functools.partial(second, number))
+            statements = []
+            mine = threading.get_ident()
+
+            def stop(*_):
+                if threading.get_ident() == mine:
+                    statements.append(None)
+                    if len(statements) == number:
+                        other.go()
+
+            stopped = self.first.storage.engine
+            sa.event.listen(stopped, 'after_cursor_execute', stop)
+            try:
+                first(number)
+            finally:
+                sa.event.remove(stopped, 'after_cursor_execute', stop)
+            if not other.end()[1]:
+                return number
+
+    def other(self, action):
+        """Return what is to be done in a thread of its own."""
+        return _Other(action, {it.storage.engine for it in self.parties})
 
     def between(self, first, action, number):
         """Do something whole before a unit of work of the first engine."""
@@ -175,7 +240,8 @@ class RaceRules:
 
     def ready(self, key='k'):
         """Return the id of an instance that is READY_TO_FIRE."""
-        self.first.add(self.event('a', key), self.event('b', key))
+        seconds = (self.first.clock.now() - engine.START).total_seconds()
+        self.first.add(*(self.event(one, key, seconds) for one in 'ab'))
         self.first.scheduler.run_once()
         (kind, instance_id), = self.first.casts
         self.first.casts.clear()
@@ -277,7 +343,81 @@ class RaceRules:
         self.assertEqual(20, len(self.first.instances()))
         self.assert_sound()
 
+    def test_new_keys_in_opposite_order_at_each_statement(self):
+        def keys(number):
+            return [f'k{number}.{one}' for one in range(5)]
+
+        rounds = self.at_each_statement(
+            lambda number: self.first.add(
+                *(self.event('a', key) for key in keys(number))),
+            lambda number: self.second.add(
+                *(self.event('b', key) for key in keys(number)[::-1])))
+        self.assertGreater(rounds, 3)
+        self.assertEqual([2] * 5 * (rounds - 1) + [1] * 5, [
+            one.event_count for one in self.first.instances()])
+        self.assert_sound()
+
+    def test_known_keys_in_opposite_order_at_each_statement(self):
+        keys = [f'k{one}' for one in range(5)]
+        self.first.add(*(self.event('a', key) for key in keys))
+        rounds = self.at_each_statement(
+            lambda number: self.first.add(
+                *(self.event('c', key) for key in keys)),
+            lambda number: self.second.add(
+                *(self.event('c', key) for key in keys[::-1])))
+        self.assertGreater(rounds, 3)
+        self.assertEqual([2 * rounds] * 5, [
+            one.event_count for one in self.first.instances()])
+        self.assert_sound()
+
+    def test_the_same_events_at_each_statement(self):
+        events, reports = [], []
+
+        def before(number):
+            events[:] = [self.event('a', f'k{number}.{one}')
+                         for one in range(5)]
+
+        rounds = self.at_each_statement(
+            lambda number: reports.append(self.first.add(*events)),
+            lambda number: reports.append(self.second.add(*events[::-1])),
+            before)
+        self.assertGreater(rounds, 3)
+        self.assertEqual(5 * rounds, sum(one.stored for one in reports))
+        self.assertEqual(5 * (rounds - 1),
+                         sum(one.duplicates for one in reports))
+        self.assertEqual(5 * rounds, len(self.first.instances()))
+        self.assert_sound()
+
     # An event, and an instance that is leaving
+
+    def test_an_event_comes_at_each_statement_of_a_sweep(self):
+        def before(number):
+            self.first.add(self.event('a', 'whole'),
+                           self.event('b', 'whole'),
+                           self.event('a', 'half'))
+            self.first.clock.advance(4000)
+
+        rounds = self.at_each_statement(
+            lambda number: self.first.scheduler.run_once(),
+            lambda number: self.second.add(
+                self.event('c', 'whole'), self.event('a', 'half'),
+                self.event('b', 'half')),
+            before)
+        self.assertGreater(rounds, 3)
+        self.assert_sound()
+
+    def test_a_sweep_comes_at_each_statement_of_a_batch(self):
+        def add(number):
+            self.first.add(*(self.event(kind, f'k{one}')
+                             for kind in 'ab' for one in range(3)))
+
+        def sweep(number):
+            self.second.clock.advance(4000)
+            self.second.scheduler.run_once()
+
+        rounds = self.at_each_statement(add, sweep)
+        self.assertGreater(rounds, 3)
+        self.assert_sound()
 
     def test_an_event_comes_while_it_is_made_ready(self):
         self.first.add(self.event('a'), self.event('b'))
@@ -400,6 +540,20 @@ class RaceRules:
         self.assertEqual(1, len(self.first.published()))
         self.assert_sound()
 
+    def test_the_same_cast_comes_twice_to_one_worker(self):
+        ids, done = [], []
+
+        def fire(number):
+            done.append(self.first.worker.fire_trigger(ids[-1]))
+
+        rounds = self.at_each_statement(
+            fire, fire, lambda number: ids.append(self.ready(f'k{number}')))
+        self.assertGreater(rounds, 4)
+        # Each was run to its end by one call of two.
+        self.assertEqual(rounds, sum(done))
+        self.assertEqual(rounds, len(self.first.published()))
+        self.assert_sound()
+
     def test_two_sweep_the_same(self):
         self.first.add(*(self.event(kind, f'k{number}')
                          for number in range(30) for kind in 'ab'))
@@ -497,6 +651,23 @@ class RaceRules:
         self.assertEqual([State.READY_TO_FIRE], self.states())
         self.assert_sound()
 
+    def test_a_cast_comes_at_each_statement_of_a_release(self):
+        ids = []
+
+        def before(number):
+            self.settle()
+            self.first.casts.clear()
+            ids.append(self.ready(f'k{number}'))
+            self.first.storage.run(lambda tx: tx.transition(
+                ids[-1:], State.READY_TO_FIRE, State.FIRING,
+                new_owner='dead', attempts=1, deadline=engine.at(0)))
+
+        rounds = self.at_each_statement(
+            lambda number: self.first.scheduler.run_once(),
+            lambda number: self.second.worker.fire_trigger(ids[-1]), before)
+        self.assertGreater(rounds, 3)
+        self.assert_sound()
+
     # Operators
 
     def retry(self, it, instance_id):
@@ -592,6 +763,52 @@ class RaceRules:
         self.assertEqual([2] * (number - 1), [
             one.traits['events'] for one in self.first.published()])
 
+    def check_load(self, load, race):
+        """Race a purge against an instance that loads three events.
+
+        :param load: the engine that fires the instance
+        :param race: called with a function to purge, one to fire, and one
+            that is called before each round of them
+        """
+        load.manager.register_traits()
+        self.parties.append(load)
+        ids, notes = [], []
+
+        def before(number):
+            key = f'k{number}'
+            notes[:] = [self.event('note', key) for _ in range(3)]
+            load.add(*notes, self.event('a', key), self.event('b', key))
+            load.scheduler.run_once()
+            ids.append(load.casts.pop()[1])
+
+        rounds = race(lambda number: load.worker.fire_trigger(ids[-1]),
+                      before)
+        self.assertGreater(rounds, 2)
+        load.clock.advance(100)
+        load.settle()
+        self.assertEqual([], self.first.instances())
+        published = self.first.published()
+        self.assertEqual(rounds, len(published))
+        # All of the three or none, and in any case its own.
+        self.assertEqual({2, 5},
+                         {one.traits['events'] for one in published})
+        for one in published:
+            self.assertEqual(one.traits['events'],
+                             bin(one.traits['sum']).count('1'))
+
+    def test_a_purge_at_each_statement_of_a_load(self):
+        load = self.useFixture(engine.Engine(
+            LOADS, PIPELINES, self.first._url, shared=self.first))
+        self.check_load(load, lambda fire, before: self.at_each_statement(
+            fire, lambda number: self.purge(self.second), before))
+
+    def test_a_load_at_each_statement_of_a_purge(self):
+        load = self.useFixture(engine.Engine(
+            LOADS, PIPELINES, self.first._url, shared=self.first,
+            own_driver=True))
+        self.check_load(load, lambda fire, before: self.at_each_statement(
+            lambda number: self.purge(self.first), fire, before))
+
     def test_an_event_comes_again_while_it_is_purged(self):
         instance_id = self.ready()
         self.first.worker.fire_trigger(instance_id)
@@ -632,6 +849,25 @@ class RaceRules:
         self.second.settle()
         self.assertEqual([], self.first.instances())
         self.assertEqual(1, len(self.first.published()))
+
+    def test_files_are_loaded_again_at_each_statement_of_a_batch(self):
+        path = self.first.paths['trigger_definitions_cfg_file']
+        with open(path, encoding='utf-8') as stream:
+            text = stream.read()
+
+        def reload(number):
+            with open(path, 'w', encoding='utf-8') as stream:
+                stream.write(text.replace('1h', f'{number + 1}h'))
+            self.first.catalog.reload()
+
+        rounds = self.at_each_statement(
+            lambda number: self.first.add(
+                self.event('a'), self.event('c'), self.event('a', 'other')),
+            reload)
+        self.assertGreater(rounds, 3)
+        self.assertEqual({2 * rounds, rounds}, {
+            one.event_count for one in self.first.instances()})
+        self.assert_sound()
 
     def test_two_with_different_files(self):
         other = self.useFixture(engine.Engine(

@@ -12,6 +12,7 @@
 
 """The listener: notifications from the message bus, batch by batch."""
 
+import collections
 import functools
 import itertools
 import logging
@@ -93,6 +94,23 @@ class Dispatcher:
         self._stop.set()
 
 
+class _Server(listener_module.BatchNotificationServer):
+    """Takes a notification that comes again like any other.
+
+    oslo.messaging never acknowledges one whose sender sent it again, where
+    it remembers the first. It would take one of the places of the prefetch
+    for as long as the connection lasts, and a few of them all places. The
+    storage knows which are duplicates.
+    """
+
+    def _create_listener(self):
+        listener = super()._create_listener()
+        poller = getattr(listener, '_poll_style_listener', None)
+        if hasattr(poller, 'msg_id_cache'):
+            poller.msg_id_cache.prev_msgids = collections.deque(maxlen=0)
+        return listener
+
+
 def get_listener(conf, manager, transport=None):
     """Return a listener that feeds a trigger manager, not started.
 
@@ -122,7 +140,7 @@ def get_listener(conf, manager, transport=None):
         # One batch at a time: more would store what is in one queue out of
         # order. Processes are the way to have more.
         return server_module.Server(
-            listener_module.BatchNotificationServer(
+            _Server(
                 transport, targets, dispatcher, executor='threading',
                 allow_requeue=True, pool=group.notification_pool,
                 batch_size=group.batch_size,

@@ -12,6 +12,7 @@
 
 """Messaging over a real RabbitMQ."""
 
+import json
 import threading
 
 import kombu
@@ -45,11 +46,13 @@ class TestRabbitMQ(messaging.MessagingRules, base.TestCase):
         self.transport_url = servers.rabbitmq_url(self)
         super().setUp()
 
+    def broker_url(self):
+        url = sa.make_url(self.transport_url).set(drivername='amqp')
+        return url.render_as_string(hide_password=False)
+
     def waiting(self, queue):
         """Return how many messages of a queue are with no consumer."""
-        url = sa.make_url(self.transport_url).set(drivername='amqp')
-        with kombu.Connection(url.render_as_string(
-                hide_password=False)) as broker:
+        with kombu.Connection(self.broker_url()) as broker:
             return broker.default_channel.queue_declare(
                 queue, passive=True).message_count
 
@@ -79,6 +82,30 @@ class TestRabbitMQ(messaging.MessagingRules, base.TestCase):
         self.addCleanup(manager.go_on.set)
         self.assertTrue(manager.begun.wait(messaging.PATIENCE))
         self.wait_for(50, f'{self.topic}.info')
+
+    def test_what_was_sent_again_takes_no_place_of_the_prefetch(self):
+        self.conf.set_override('batch_size', 1, opts.GROUP)
+        manager = messaging.Manager(4)
+        self.serve(messaging_module.get_listener(self.conf, manager))
+        with kombu.Connection(self.broker_url()) as broker:
+            producer = broker.Producer()
+            # A sender that had no answer, and did not know of the first.
+            for number in (0, 0, 0, 0, 1, 2, 3):
+                message = {
+                    'message_id': f'm{number}', 'event_type': 'a',
+                    'publisher_id': 'p', 'priority': 'INFO', 'payload': {},
+                    'timestamp': '2026-03-01 12:00:00',
+                    '_unique_id': f'u{number}'}
+                producer.publish(
+                    {'oslo.version': '2.0',
+                     'oslo.message': json.dumps(message)},
+                    exchange=self.conf.control_exchange,
+                    routing_key=f'{self.topic}.info', serializer='json')
+        self.assertTrue(manager.done.wait(messaging.PATIENCE))
+        server = self.servers.pop()
+        server.stop()
+        server.wait()
+        self.wait_for(0, f'{self.topic}.info')
 
     def test_casts_that_nobody_takes_do_not_stay(self):
         worker = messaging.Worker(1)

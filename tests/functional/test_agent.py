@@ -26,6 +26,7 @@ import uuid
 import fixtures
 import oslo_messaging
 import psutil
+import sqlalchemy as sa
 
 from triggerlib.cmd import config
 from triggerlib.cmd import parts as parts_module
@@ -318,6 +319,30 @@ class TestService(AgentCase):
 
     def children(self, agent):
         return psutil.Process(agent.pid).children()
+
+    def test_a_message_bus_that_refuses_is_told_in_one_line(self):
+        url = sa.make_url(servers.rabbitmq_url(self)).set(password='wrong')
+        self.configure(url.render_as_string(hide_password=False))
+        agent = self.start('--worker')
+        self.wait_for_log('The message bus does not let this process in', 2)
+        agent.terminate()
+        self.assertEqual(0, agent.wait(PATIENCE))
+        self.assertNotIn('Traceback', self.log())
+        self.assertNotIn('wrong', self.log())
+
+    def test_a_database_that_is_not_there_ends_the_start(self):
+        url = sa.make_url(servers.postgresql_url(self))
+        for one in (url.set(database='nosuchdatabase'),
+                    sa.make_url(servers.mysql_url(self)).set(
+                        database='nosuchdatabase')):
+            self.configure(upgrade=False, more=f'''
+                connection = {one.render_as_string(hide_password=False)}
+                ''')
+            agent = self.start()
+            self.assertEqual(1, agent.wait(PATIENCE))
+            line = self.log().splitlines()[-1]
+            self.assertIn('has to be created first', line)
+            self.assertIn('nosuchdatabase', line)
 
     def test_several_processes_a_part(self):
         self.configure(servers.rabbitmq_url(self), more='''

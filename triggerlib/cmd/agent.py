@@ -51,6 +51,9 @@ def main(argv=None):
         conf(args, project='triggerlib')
         opts.check(conf)
         logging.setup(conf, 'triggerlib')
+        if not conf.config_file and not conf.config_dir:
+            LOG.warning('No configuration file was named or found: all '
+                        'options have their defaults.')
         plan = processes.plan(conf, options.parts or ())
         files = parts_module.Files(conf)
         check_storage(conf)

@@ -32,6 +32,14 @@ WORKER = 'worker'
 ALL = (LISTENER, SCHEDULER, WORKER)
 
 
+#: Seconds before a process that the message bus does not let in ends.
+PAUSE = 5.0
+
+
+class NotStarted(exceptions.TriggerlibError):
+    """A server of this process could not be started."""
+
+
 class Files:
     """What the definition files say, loaded as one.
 
@@ -104,14 +112,22 @@ class Parts:
                 messaging.get_listener(conf, self._manager))
 
     def run(self) -> None:
-        """Work until :meth:`stop`; then finish what was begun."""
+        """Work until :meth:`stop`; then finish what was begun.
+
+        :raises NotStarted: the message bus does not let this process in
+        """
         started = [_Start(server) for server in self._servers]
         for loop in self._loops:
             loop.start()
         LOG.info('The agent is working: %s.', ', '.join(self.names))
         while not self._stop.wait(0.2):
-            for start in started:
-                start.check()
+            try:
+                for start in started:
+                    start.check()
+            except NotStarted:
+                # Whoever starts it anew does not do so without a pause.
+                self._stop.wait(PAUSE)
+                raise
             if self._reload.is_set():
                 self._reload.clear()
                 if self.files.reload():
@@ -151,9 +167,15 @@ class _Start:
         self._thread.start()
 
     def check(self):
-        """Raise what the start failed with."""
+        """Look whether it could be started.
+
+        :raises NotStarted: it could not
+        """
         if self._error is not None:
-            raise self._error
+            raise NotStarted(
+                f'The message bus does not let this process in: '
+                f'{type(self._error).__name__}: {self._error}'
+            ) from self._error
 
     def end(self):
         """Stop the server, and wait for what it has begun."""

@@ -56,9 +56,18 @@ class Process(cotyledon.Service):
         report.set_up(conf, self._parts)
 
     def run(self):
-        """Work until :meth:`terminate`."""
-        self._parts.run()
-        self._ended.set()
+        """Work until :meth:`terminate`.
+
+        Where that cannot begin the process ends, and is started anew.
+        """
+        try:
+            self._parts.run()
+        except parts_module.NotStarted as error:
+            LOG.error('%s', error)
+            LOG.debug('no start', exc_info=True)
+            raise SystemExit(1) from error
+        finally:
+            self._ended.set()
 
     def terminate(self):
         """Finish what was begun."""

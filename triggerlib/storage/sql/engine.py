@@ -209,7 +209,7 @@ def _meaning(error):
     if isinstance(error, db_exc.DBNonExistentTable):
         return _no_table
     if isinstance(error, db_exc.DBNonExistentDatabase):
-        return exceptions.StorageError
+        return _no_database
     if isinstance(error, db_exc.DBError):
         error = error.inner_exception
     if getattr(error, 'connection_invalidated', False):
@@ -234,6 +234,11 @@ def _meaning_of_code(error, original):
         # psycopg knows no code where there is no connection.
         return exceptions.StorageBusy
     return exceptions.StorageError
+
+
+def _no_database(text):
+    return exceptions.StorageError(
+        f'the database has to be created first: {text}')
 
 
 def _no_table(text):

@@ -22,6 +22,13 @@ from triggerlib.event import encoding
 from triggerlib import exceptions
 from triggerlib.state import State
 
+#: States that an operator's retry leaves, and where it leads.
+_RETRIED = {State.ERROR: State.READY_TO_FIRE,
+            State.EXPIRE_ERROR: State.READY_TO_EXPIRE}
+
+#: Instances in one transaction.
+_GROUP = 500
+
 
 class List(config.ConfiguredCommand, lister.Lister):
     """List trigger instances."""
@@ -114,34 +121,68 @@ class Show(config.ConfiguredCommand, show.ShowOne):
 
 
 class Retry(config.ConfiguredCommand):
-    """Have a failed trigger instance worked on again.
+    """Have failed trigger instances worked on again.
 
-    It goes on behind the last step that its journal says is done, unless
-    that is to be forgotten.
+    They go on behind the last step that their journal says is done, unless
+    that is to be forgotten. Those that are named are made ready all or none;
+    those that a filter chooses in small groups, and what is not failed any
+    more by then is left alone.
     """
 
     def get_parser(self, prog_name):
         """Return the parser of the command's own options."""
         parser = super().get_parser(prog_name)
-        parser.add_argument('id', type=config.number, nargs='+',
+        parser.add_argument('id', type=config.number, nargs='*',
                             help='id of the instance')
+        parser.add_argument(
+            '--state', choices=[str(state) for state in _RETRIED],
+            help='all failed ones in this state')
+        parser.add_argument(
+            '--trigger', metavar='NAME',
+            help='all failed ones of this trigger definition')
+        parser.add_argument(
+            '--error-like', metavar='TEXT',
+            help='all failed ones with this text in their error')
+        parser.add_argument(
+            '--dry-run', action='store_true',
+            help='say which instances it would be, and change nothing')
         begin = parser.add_mutually_exclusive_group()
         begin.add_argument(
             '--from-step', metavar='STEP',
-            help='do this step, and those behind it, again')
+            help='do this step, and those behind it, again; a filter '
+                 'chooses those only that came to this step')
         begin.add_argument(
             '--from-start', action='store_true',
             help='do every step again')
         return parser
 
     def take_action(self, parsed_args):
-        """Make the instances ready, all or none."""
+        """Make the instances ready."""
+        filters = (parsed_args.state, parsed_args.trigger,
+                   parsed_args.error_like)
+        if bool(parsed_args.id) == any(one is not None for one in filters):
+            raise exceptions.TriggerlibError(
+                'name instances by their ids, or choose them by --state, '
+                '--trigger and --error-like; nothing was changed')
+        begin = parsed_args.from_step, parsed_args.from_start
         with self.storage(parsed_args) as storage:
-            storage.run(_retry, parsed_args.id, parsed_args.from_step,
-                        parsed_args.from_start)
-        for instance_id in parsed_args.id:
+            if parsed_args.id:
+                self._tell(parsed_args, storage.run(
+                    _retry, parsed_args.id, *begin, parsed_args.dry_run))
+                return
+            count = 0
+            for ids in _failed(storage, *filters):
+                done = storage.run(_retry_those_left, ids, *begin,
+                                   parsed_args.dry_run)
+                count += len(done)
+                self._tell(parsed_args, done)
+        self.app.stdout.write(f'{count} instances.\n')
+
+    def _tell(self, parsed_args, ids):
+        verb = 'would be' if parsed_args.dry_run else 'is'
+        for instance_id in ids:
             self.app.stdout.write(
-                f'Instance {instance_id} is ready to be worked on.\n')
+                f'Instance {instance_id} {verb} ready to be worked on.\n')
 
 
 class Delete(config.ConfiguredCommand):
@@ -192,20 +233,51 @@ def _load(tx, instance_id):
             tx.journal(instance_id))
 
 
-def _retry(tx, ids, from_step, from_start):
+def _failed(storage, state, name, error_like):
+    """Yield the ids of failed instances, a group at a time."""
+    for wanted in _RETRIED if state is None else [State(state)]:
+        after = 0
+        while True:
+            found = storage.run(
+                lambda tx, wanted=wanted, after=after: tx.list_instances(
+                    state=wanted, name=name, after=after, limit=_GROUP),
+                write=False)
+            yield [one.id for one in found
+                   if error_like is None or error_like in (one.error or '')]
+            if len(found) < _GROUP:
+                break
+            after = found[-1].id
+
+
+def _retry_those_left(tx, ids, from_step, from_start, dry_run):
+    """Retry those that are failed still, and have that step.
+
+    :returns: their ids
+    """
+    ids = [one.id for one in tx.get_instances(ids, lock=not dry_run)
+           if one.state in _RETRIED and (
+               from_step is None or from_step in tx.journal(one.id))]
+    return _retry(tx, ids, from_step, from_start, dry_run)
+
+
+def _retry(tx, ids, from_step, from_start, dry_run=False):
     now = tx.now()
-    for one in _find(tx, ids, lock=True):
-        target = {State.ERROR: State.READY_TO_FIRE,
-                  State.EXPIRE_ERROR: State.READY_TO_EXPIRE}.get(one.state)
+    found = _find(tx, ids, lock=not dry_run)
+    for one in found:
+        target = _RETRIED.get(one.state)
         if target is None:
             raise exceptions.TriggerlibError(
                 f'instance {one.id} is {one.state}; only one that is ERROR '
                 f'or EXPIRE_ERROR can be retried. Nothing was changed.')
-        if from_start:
-            tx.forget_steps(one.id)
-        elif from_step is not None:
-            tx.forget_steps(one.id, _position(tx, one, from_step))
+        position = 0
+        if from_step is not None:
+            position = _position(tx, one, from_step)
+        if dry_run:
+            continue
+        if from_start or from_step is not None:
+            tx.forget_steps(one.id, position)
         tx.transition([one.id], one.state, target, deadline=now, attempts=0)
+    return [one.id for one in found]
 
 
 def _position(tx, instance, step):

@@ -372,7 +372,7 @@ class _Letters:
     def add(self, event, reason):
         """Keep an event until the next transaction."""
         self.all.append(storage_module.DeadLetter(
-            'event', event.message_id, f'{self._place}: {reason}',
+            'published', event.message_id, f'{self._place}: {reason}',
             encoding.to_json(event)))
 
     def forget(self):

@@ -139,7 +139,9 @@ class StepRecord:
 class DeadLetter:
     """Something that could not be handled, kept for people to look at.
 
-    :param kind: ``notification`` or ``event``
+    :param kind: ``notification``, which cannot become an event; ``event``,
+        which cannot be stored; ``published``, an event that a receiver
+        refused
     :param message_id: its id, where it has one
     :param reason: why it could not be handled
     :param body: what arrived, as JSON text where that is possible
@@ -529,6 +531,17 @@ class Transaction(abc.ABC):
     def list_dead_letters(
             self, after: int = 0, limit: int = 100) -> list[DeadLetter]:
         """Return dead letters with an id above ``after``, in order."""
+
+    @abc.abstractmethod
+    def delete_dead_letters(
+            self, ids: collections_abc.Sequence[int]) -> int:
+        """Delete the dead letters of these ids.
+
+        Of two transactions that delete the same one, one waits and finds it
+        gone.
+
+        :returns: how many of them were there
+        """
 
     @abc.abstractmethod
     def count_dead_letters(self) -> int:

@@ -400,5 +400,11 @@ class _Transaction(driver_module.Transaction):
                 sorted(self._tables.letters.items())
                 if number > after][:limit]
 
+    def delete_dead_letters(self, ids):
+        found = [one for one in set(ids) if one in self._tables.letters]
+        for number in found:
+            self._delete(self._tables.letters, number)
+        return len(found)
+
     def count_dead_letters(self):
         return len(self._tables.letters)

@@ -1446,6 +1446,22 @@ class StorageContract:
         self.assertEqual([], self.read(
             lambda tx: tx.list_dead_letters(after=ids[2])))
 
+    def test_dead_letters_are_deleted(self):
+        def delete(*ids):
+            return self.write(lambda tx: tx.delete_dead_letters(ids))
+
+        self.write(lambda tx: tx.add_dead_letters([
+            driver_module.DeadLetter('event', f'm{number}', 'r', 'b')
+            for number in range(4)]))
+        ids = [one.id for one in self.read(
+            lambda tx: tx.list_dead_letters())]
+        self.assertEqual(0, delete())
+        self.assertEqual(0, delete(0, -1, ids[-1] + 1, 2 ** 70))
+        self.assertEqual(2, delete(ids[2], ids[0], ids[0]))
+        self.assertEqual(0, delete(ids[2], ids[0]))
+        self.assertEqual(['m1', 'm3'], [one.message_id for one in self.read(
+            lambda tx: tx.list_dead_letters())])
+
     def test_a_dead_letter_may_hold_any_text(self):
         text = 'nul \0 and \ud800 half'
         self.write(lambda tx: tx.add_dead_letters([

@@ -21,6 +21,7 @@ import fixtures
 from triggerlib import criteria
 from triggerlib.state import State
 from triggerlib import storage
+from triggerlib.storage import driver as storage_driver
 
 from tests import base
 from tests import command
@@ -454,6 +455,62 @@ class TestStorage(CommandCase):
         self.assertEqual({}, self.engine.storage.run(
             lambda tx: tx.journal(instance_id)))
 
+    def fail_some(self):
+        """Return the ids of two that failed to fire and one to expire."""
+        it = self.engine
+        for number in range(3):
+            it.add(engine.event(f's{number}', 'compute.instance.create.start',
+                                0, instance_id=f'i{number}'))
+        ids = [one.id for one in it.instances()]
+        self.assertEqual(3, len(ids))
+        for instance_id, (ready, held, failed), error in zip(
+                ids, 2 * [(State.READY_TO_FIRE, State.FIRING, State.ERROR)]
+                + [(State.READY_TO_EXPIRE, State.EXPIRING,
+                    State.EXPIRE_ERROR)],
+                ('no disk', 'no route', 'no disk')):
+            def work(tx):
+                tx.transition([instance_id], State.ACTIVE, ready)
+                tx.transition([instance_id], ready, held, new_owner='w',
+                              deadline=it.clock.now(), attempts=5)
+                tx.transition([instance_id], held, failed, owner='w',
+                              error=error)
+            it.storage.run(work)
+        return ids
+
+    def test_retry_by_a_filter(self):
+        ids = self.fail_some()
+        name = self.engine.instances()[0].name
+
+        def retry(*argv):
+            return [int(line.split()[1]) for line in self.ok(
+                '--config-file', self.conf, 'instance', 'retry',
+                *argv).splitlines()[:-1]]
+
+        def failed():
+            return [one.id for one in self.engine.instances()
+                    if one.state in (State.ERROR, State.EXPIRE_ERROR)]
+
+        for argv, expected in (
+                (('--trigger', name), ids),
+                (('--trigger', 'other'), []),
+                (('--state', 'ERROR'), ids[:2]),
+                (('--error-like', 'disk'), [ids[0], ids[2]]),
+                (('--state', 'ERROR', '--error-like', 'disk'), ids[:1]),
+                (('--trigger', name, '--from-step', 'x'), [])):
+            self.assertEqual(expected, retry('--dry-run', *argv))
+        self.assertEqual(ids, failed())
+        self.assertEqual([ids[0]], retry(
+            '--state', 'ERROR', '--error-like', 'disk'))
+        self.assertEqual(ids[1:], failed())
+        self.assertEqual(ids[1:], retry('--trigger', name))
+        self.assertEqual([], failed())
+        self.assertEqual([], retry('--trigger', name))
+
+    def test_retry_wants_ids_or_a_filter(self):
+        for argv in ((), ('1', '--state', 'ERROR')):
+            self.assertIn('nothing was changed', self.refused(
+                '--config-file', self.conf, 'instance', 'retry', *argv))
+
     def test_delete(self):
         instance_id = str(self.fail_one())
         self.assertIn('no instance 99', self.refused(
@@ -488,6 +545,92 @@ class TestStorage(CommandCase):
         self.assertEqual(2, rows['-', 'events stored'])
         # By the database's clock, 2026-03 is long ago.
         self.assertEqual(1, rows['-', 'waits to be made ready to expire'])
+
+
+class TestDeadletter(CommandCase):
+    """What could not be handled, looked at and mended."""
+
+    def setUp(self):
+        super().setUp()
+        self.engine = self.useFixture(engine.Engine(
+            test_manager.TRIGGERS, test_manager.PIPELINES,
+            f'sqlite:///{self.folder}/t.sqlite'))
+        body = json.dumps(notification('s', 'start', 0))
+        self.keep(('notification', body), ('notification', '{"a": 1}'),
+                  ('notification', '{"cut'), ('event', '{}'),
+                  ('published', '{}'), ('notification', body))
+
+    def keep(self, *letters):
+        self.engine.storage.run(lambda tx: tx.add_dead_letters([
+            storage_driver.DeadLetter(kind, 's', f'reason {number}', body)
+            for number, (kind, body) in enumerate(letters, 1)]))
+
+    def deadletter(self, *argv):
+        return self.ok('--config-file', self.conf, 'deadletter', *argv)
+
+    def ids(self):
+        return [row['id'] for row in self.run_command.json(
+            '--config-file', self.conf, 'deadletter', 'list')]
+
+    def test_list_and_show(self):
+        rows = self.run_command.json(
+            '--config-file', self.conf, 'deadletter', 'list', '--after', '1',
+            '--limit', '2')
+        self.assertEqual([(2, 'reason 2'), (3, 'reason 3')],
+                         [(row['id'], row['reason']) for row in rows])
+        row = self.run_command.json(
+            '--config-file', self.conf, 'deadletter', 'show', '3')
+        self.assertEqual(('{"cut', 'notification'),
+                         (row['body'], row['kind']))
+        self.assertIn('no dead letter 7', self.refused(
+            '--config-file', self.conf, 'deadletter', 'show', '7'))
+
+    def test_replay(self):
+        self.assertEqual('Dead letter 1 is stored as event s\n',
+                         self.deadletter('replay', '1'))
+        # It is collected like any other.
+        self.assertEqual(1, self.engine.instance().event_count)
+        self.assertEqual([2, 3, 4, 5, 6], self.ids())
+        status, out, err = self.run_command(
+            '--config-file', self.conf, 'deadletter', 'replay', '--all')
+        self.assertEqual(1, status)
+        self.assertIn('2 dead letters were not handed in', err)
+        self.assertNotIn('Traceback', err)
+        lines = out.splitlines()
+        self.assertIn('2 stays: ', lines[0])
+        self.assertIn('no JSON document', lines[1])
+        self.assertIn('6 was known: event s', lines[2])
+        self.assertEqual([2, 3, 4, 5], self.ids())
+        self.assertEqual(1, self.engine.instance().event_count)
+
+    def test_what_is_not_replayed(self):
+        for letter_id, reason in (('4', 'the storage refused it'),
+                                  ('5', 'a receiver refused it'),
+                                  ('9', 'no dead letter 9')):
+            status, out, err = self.run_command(
+                '--config-file', self.conf, 'deadletter', 'replay',
+                letter_id)
+            self.assertEqual(1, status)
+            self.assertIn(reason, out)
+        self.assertEqual([1, 2, 3, 4, 5, 6], self.ids())
+
+    def test_purge(self):
+        self.assertEqual('2 dead letters were deleted.\n',
+                         self.deadletter('purge', '2', '4', '99'))
+        self.engine.clock.advance(86400 * 10 ** 4)
+        self.keep(('notification', '{}'))
+        self.assertEqual([1, 3, 5, 6, 7], self.ids())
+        self.deadletter('purge', '--days', '100')
+        self.assertEqual([7], self.ids())
+        self.assertIn('--days is 0 to', self.refused(
+            '--config-file', self.conf, 'deadletter', 'purge', '--days',
+            'nan'))
+
+    def test_which_ones_has_to_be_said(self):
+        for name in ('replay', 'purge'):
+            status, _, err = self.run_command(
+                '--config-file', self.conf, 'deadletter', name)
+            self.assertEqual(2, status, err)
 
 
 class TestTimex(CommandCase):

@@ -484,7 +484,7 @@ class RunnerRules:
 
     def refused(self, *message_ids):
         place = f'step \'a.0.x\' of trigger instance {self.on.instance_id}'
-        return [('event', one, f'{place} (t): no {one}')
+        return [('published', one, f'{place} (t): no {one}')
                 for one in message_ids]
 
     def test_a_dead_letter_is_kept_once_wherever_it_crashes(self):

@@ -636,7 +636,7 @@ class TestRunner(HttpCase):
         self.on.run([self.sink(it)], events(2))
         letter, = self.on.storage.run(lambda tx: tx.list_dead_letters())
         self.assertEqual(
-            ('event', 'm1', encoding.as_dict(events(2)[1]),
+            ('published', 'm1', encoding.as_dict(events(2)[1]),
              f"step 's.0.http' of trigger instance {self.on.instance_id} "
              f'(t): http://127.0.0.1:{it.port} rejected it: bad m1'),
             (letter.kind, letter.message_id, json.loads(letter.body),

@@ -692,6 +692,13 @@ class SQLTransaction(driver_module.Transaction):
                     _letter.c.id > min(after, _LAST_ID)).order_by(
                         _letter.c.id).limit(limit))]
 
+    def delete_dead_letters(self, ids):
+        ids = sorted({one for one in ids if 0 < one <= _LAST_ID})
+        return sum(
+            self._execute(_letter.delete().where(
+                _letter.c.id.in_(chunk))).rowcount
+            for chunk in self._chunks(ids))
+
     def count_dead_letters(self):
         return self._execute(
             sa.select(sa.func.count()).select_from(_letter)).scalar_one()

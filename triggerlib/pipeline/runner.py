@@ -23,11 +23,11 @@ import dataclasses
 import itertools
 import json
 import logging
-import traceback
 import typing
 import uuid
 
 from triggerlib import clock
+from triggerlib import error_text
 from triggerlib.event import encoding
 from triggerlib.event import event as event_module
 from triggerlib import exceptions
@@ -38,9 +38,6 @@ from triggerlib.storage import driver as storage_module
 LOG = logging.getLogger(__name__)
 
 StepState = storage_module.StepState
-
-#: Characters of an error text that are kept in the journal.
-ERROR_LIMIT: typing.Final = 64 * 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -345,8 +342,7 @@ class _Attempt:
         record.state = StepState.FAILED
         record.output = None
         record.items = 0
-        record.error = ''.join(
-            traceback.format_exception(error))[-ERROR_LIMIT:]
+        record.error = error_text.describe(error)
 
         def note(tx):
             self._hold(tx)

@@ -20,11 +20,11 @@ import dataclasses
 import json
 import logging
 import random
-import traceback
 import typing
 import uuid
 
 from triggerlib import clock
+from triggerlib import error_text
 from triggerlib import exceptions
 from triggerlib import opts
 from triggerlib.pipeline import runner as runner_module
@@ -40,9 +40,6 @@ State = state_module.State
 
 #: Where the message_ids of derived events come from; it never changes.
 NAMESPACE: typing.Final = uuid.UUID('6a3d6f0e-52a2-4b2d-9d4e-0c1f6f0f7b11')
-
-#: Characters of an error text that are kept on the instance.
-ERROR_LIMIT: typing.Final = 64 * 1024
 
 
 @dataclasses.dataclass(slots=True)
@@ -261,7 +258,7 @@ class Worker:
         again = clock.after(tx.now(), wait)
         tx.transition([trigger_id], held, ready, owner=owner,
                       deadline=again, not_before=again,
-                      error=_describe(error))
+                      error=error_text.describe(error))
         LOG.warning('Trigger instance %s (%s) is tried again in %.1f s, '
                     'attempt %d of %d failed: %s', trigger_id, instance.name,
                     wait, instance.attempts, self._max_attempts, error)
@@ -270,7 +267,7 @@ class Worker:
         failed = (State.ERROR if held is State.FIRING
                   else State.EXPIRE_ERROR)
         if tx.transition([instance.id], held, failed, owner=owner,
-                         error=_describe(error)):
+                         error=error_text.describe(error)):
             LOG.error('Trigger instance %s (%s) is %s after %d attempts: %s',
                       instance.id, instance.name, failed, instance.attempts,
                       error)
@@ -327,10 +324,3 @@ def _finish(tx, claim):
         raise exceptions.LeaseLost(
             f'trigger instance {claim.instance.id} is not held by '
             f'{claim.owner} any more')
-
-
-def _describe(error):
-    text = ''.join(traceback.format_exception(error))
-    if len(text) > ERROR_LIMIT:
-        text = f'{text[:ERROR_LIMIT // 2]}\n...\n{text[-ERROR_LIMIT // 2:]}'
-    return text

@@ -163,6 +163,12 @@ WORKER_OPTS = [
     _seconds(
         'retry_delay_max', default=3600.0, min=0,
         help='The longest wait between two attempts, in seconds.'),
+    cfg.IntOpt(
+        'journal_chunk', default=100, min=1, max=10000,
+        help='Items that share a row of the journal, where a step yields '
+             'them one by one. Each is noted at once whatever this is; a '
+             'row is written again with each item, and more rows are more '
+             'to keep and to read.'),
 ]
 
 AGENT_OPTS = [

@@ -15,7 +15,8 @@
 Answers the question of blueprint duplicate-work. Each publisher is noted in
 the journal when it is done, and so is a transformer marked as checkpoint,
 with what it gave. Another attempt starts behind them. One that yields its
-items is noted item by item, and goes on behind the last.
+items is noted item by item, and goes on behind the last; the items share
+rows of the journal, in chunks.
 """
 
 from collections import abc as collections_abc
@@ -75,11 +76,13 @@ class Runner:
     :param storage: a :class:`triggerlib.storage.Driver`
     :param lease: seconds for which a worker holds an instance without
         renewing it
+    :param chunk: items of a step that share a row of the journal
     """
 
-    def __init__(self, storage, lease: float):
+    def __init__(self, storage, lease: float, chunk: int = 100):
         self._storage = storage
         self._lease = lease
+        self._chunk = chunk
         self._heartbeat = heartbeat_module.Heartbeat(storage, lease)
 
     def run(self, sinks, events, run: Run,
@@ -97,16 +100,17 @@ class Runner:
         :raises StorageBusy: the storage stayed busy
         """
         with self._heartbeat.keep(run.instance_id, run.owner) as lease:
-            _Attempt(self._storage, self._lease, run, finish, lease).run(
-                list(sinks), events)
+            _Attempt(self._storage, self._lease, self._chunk, run, finish,
+                     lease).run(list(sinks), events)
 
 
 class _Attempt:
     """One call of :meth:`Runner.run`."""
 
-    def __init__(self, storage, seconds, run, finish, lease):
+    def __init__(self, storage, seconds, chunk, run, finish, lease):
         self._storage = storage
         self._seconds = seconds
+        self._chunk = chunk
         self._run = run
         self._finish = finish
         self._lease = lease
@@ -172,13 +176,14 @@ class _Attempt:
                 self._fail(self._begin(step, position), error)
         record = self._begin(step, position)
         self._storage.run(self._save, record)
-        kept = [event for item in self._items(step)
-                for event in encoding.load_events(item)]
+        chunks = self._chunks(step)
+        kept = [event for chunk in chunks
+                for event in encoding.load_events(chunk)]
         try:
             given = step.plugin.transform(
                 events, self._context(step, done=len(kept)))
             if isinstance(given, collections_abc.Iterator):
-                self._collect(step, position, given, kept)
+                self._collect(step, position, given, kept, len(chunks))
                 given = kept
             given = list(given)
             record.output = encoding.dump_events(given)
@@ -196,17 +201,17 @@ class _Attempt:
             return
         self._storage.run(self._save, record)
         letters = _Letters(self._run, step)
-        items = self._items(step)
+        chunks = self._chunks(step)
         left, done = events, set()
-        if items:
-            done.update(*map(json.loads, items))
+        if chunks:
+            done.update(*map(json.loads, chunks))
             left = [event for event in events
                     if event.message_id not in done]
         try:
             handed = step.plugin.publish(left, self._context(
                 step, done=len(events) - len(left), dead_letter=letters.add))
             if isinstance(handed, collections_abc.Iterator):
-                self._follow(step, position, handed, len(items), letters)
+                self._follow(step, position, handed, len(chunks), letters)
         except Exception as error:
             self._fail(record, error)
         record.items = len(events)
@@ -241,37 +246,52 @@ class _Attempt:
         letters.stored()
         self._finished = is_last
 
-    def _items(self, step):
-        """Return what earlier attempts noted of a step, item by item."""
+    def _chunks(self, step):
+        """Return what earlier attempts noted of a step's items."""
         found = []
         for number in itertools.count():
-            record = self._noted(_item_name(step, number))
+            record = self._noted(_chunk_name(step, number))
             if record is None:
                 return found
             found.append(record.output)
 
-    def _collect(self, step, position, given, kept):
+    def _collect(self, step, position, given, kept, number):
         """Note each event that a transformer yields, in ``kept`` too."""
         known = {event.message_id for event in kept}
+        chunk = []
         for event in given:
             # One that does not look at context.done gives all of them anew.
-            if event.message_id not in known:
-                self._note_item(step, position, len(kept), 1,
-                                encoding.dump_events([event]))
-                kept.append(event)
+            if event.message_id in known:
+                continue
+            kept.append(event)
+            chunk.append(event)
+            self._note_chunk(step, position, number, len(chunk),
+                             encoding.dump_events(chunk))
+            if len(chunk) >= self._chunk:
+                number += 1
+                chunk = []
 
     def _follow(self, step, position, handed, number, letters):
         """Note what a publisher yields: an event, or a list of them."""
-        for number, item in enumerate(handed, number):
+        chunk = []
+        for item in handed:
             events = [item] if isinstance(item, event_module.Event) else item
-            ids = [event.message_id for event in events]
-            self._note_item(step, position, number, len(ids),
-                            json.dumps(ids), letters)
+            chunk += [event.message_id for event in events]
+            self._note_chunk(step, position, number, len(chunk),
+                             json.dumps(chunk), letters)
+            if len(chunk) >= self._chunk:
+                number += 1
+                chunk = []
 
-    def _note_item(self, step, position, number, items, output,
-                   letters=None):
+    def _note_chunk(self, step, position, number, items, output,
+                    letters=None):
+        """Note a chunk with one item more than before.
+
+        Each item is noted when it is done, so that another attempt begins
+        behind it; that they share a row keeps the journal short.
+        """
         self._storage.run(self._done, storage_module.StepRecord(
-            _item_name(step, number), position, StepState.DONE, items=items,
+            _chunk_name(step, number), position, StepState.DONE, items=items,
             output=output), False, letters)
         if letters is not None:
             letters.stored()
@@ -326,7 +346,8 @@ class _Attempt:
         written again is there twice.
         """
         found = tx.journal(self._run.instance_id).get(record.step)
-        return found is not None and found.state is StepState.DONE
+        return (found is not None and found.state is StepState.DONE
+                and found.output == record.output)
 
     def _end(self, tx):
         self._hold(tx)
@@ -383,5 +404,5 @@ class _Letters:
         self.all.clear()
 
 
-def _item_name(step, number):
+def _chunk_name(step, number):
     return f'{step.name}[{number}]'

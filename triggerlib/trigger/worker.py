@@ -72,11 +72,13 @@ class Worker:
     :param max_attempts: claims after which a retryable error is final
     :param retry_delay: seconds before the second attempt
     :param retry_delay_max: longest wait between attempts, in seconds
+    :param journal_chunk: items of a step that share a row of the journal
     """
 
     def __init__(self, storage, catalog, manager=None, *, ended=None,
                  lease=300.0, max_attempts=5, retry_delay=10.0,
-                 retry_delay_max=3600.0):
+                 retry_delay_max=3600.0,
+                 journal_chunk=100):
         self._storage = storage
         self._catalog = catalog
         self._manager = manager
@@ -85,7 +87,8 @@ class Worker:
         self._max_attempts = max_attempts
         self._retry_delay = retry_delay
         self._retry_delay_max = retry_delay_max
-        self._runner = runner_module.Runner(storage, lease)
+        self._runner = runner_module.Runner(
+            storage, lease, journal_chunk)
 
     @classmethod
     def from_conf(cls, conf, storage, manager=None, catalog=None,
@@ -106,7 +109,8 @@ class Worker:
             manager, ended=ended, lease=group.lease,
             max_attempts=group.max_attempts,
             retry_delay=group.retry_delay,
-            retry_delay_max=group.retry_delay_max)
+            retry_delay_max=group.retry_delay_max,
+            journal_chunk=group.journal_chunk)
 
     def fire_trigger(self, trigger_id: int) -> bool:
         """Run the fire pipeline of an instance that is READY_TO_FIRE.

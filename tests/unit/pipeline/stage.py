@@ -125,10 +125,12 @@ class Stage(fixtures.Fixture):
     """A storage with one instance, that a worker holds.
 
     :param conf: an ``oslo_config.cfg.ConfigOpts``, which names the storage
+    :param chunk: items of a step that share a row of the journal
     """
 
-    def __init__(self, conf):
+    def __init__(self, conf, chunk=2):
         self._conf = conf
+        self._chunk = chunk
 
     def _setUp(self):
         self.clock = clock_module.ReplayClock(START)
@@ -139,7 +141,8 @@ class Stage(fixtures.Fixture):
         self.owner = 'worker-1'
         self.attempt = 1
         self.instance_id = self.storage.run(self._make)
-        self.runner = runner_module.Runner(self.storage, LEASE)
+        self.runner = runner_module.Runner(
+            self.storage, LEASE, self._chunk)
         self.transactions = 0
 
     def _make(self, tx):

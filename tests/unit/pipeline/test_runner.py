@@ -50,9 +50,9 @@ class RunnerRules:
 
     url = None
 
-    def stage(self):
+    def stage(self, chunk=2):
         return self.useFixture(stage.Stage(config.load(
-            [], overrides={'connection': self.url})))
+            [], overrides={'connection': self.url}), chunk))
 
     def setUp(self):
         super().setUp()
@@ -417,8 +417,7 @@ class RunnerRules:
         self.assertRaises(
             exceptions.PipelineError, self.on.run, sinks, events)
         self.assertEqual(
-            {'a.0.x': 'FAILED', 'a.0.x[0]': 'DONE', 'a.0.x[1]': 'DONE'},
-            self.on.states())
+            {'a.0.x': 'FAILED', 'a.0.x[0]': 'DONE'}, self.on.states())
         self.on.claim_again()
         # One that came late stands before what was handed on already.
         self.on.run(sinks, [event(0), *events])
@@ -426,6 +425,58 @@ class RunnerRules:
             [('m1', 0), ('m2', 0), ('m0', 2), ('m3', 2), ('m4', 2),
              ('m5', 2)], handed)
         self.assertIsNone(self.on.instance())
+
+    def test_a_process_that_dies_at_any_item_does_none_again(self):
+        events = [event(number) for number in range(1, 8)]
+        for chunk in (1, 2, 3, 100):
+            for fatal in range(len(events)):
+                self.on = self.stage(chunk)
+                handed = []
+                broken = [True]
+
+                def act(left, context):
+                    for each in left:
+                        if len(handed) == fatal and broken:
+                            broken.pop()
+                            raise stage.Crash
+                        handed.append(each.message_id)
+                        yield each
+
+                sinks = [sink('a', Publisher(act), Publisher())]
+                self.assertRaises(stage.Crash, self.on.run, sinks, events)
+                # What was in the journal fills its chunks.
+                self.assertEqual(-(-fatal // chunk) + 1,
+                                 len(self.on.journal()))
+                self.on.claim_again()
+                self.on.run(sinks, events)
+                self.assertEqual([one.message_id for one in events], handed)
+
+    def test_ten_thousand_items_are_a_hundred_rows(self):
+        count, fatal = 10_000, 7_654
+        self.on = self.stage(100)
+        events = [event(number) for number in range(count)]
+        handed = []
+        broken = [True]
+
+        def act(left, context):
+            for each in left:
+                if len(handed) == fatal and broken:
+                    broken.pop()
+                    raise ConnectionError
+                handed.append(each.message_id)
+                yield each
+
+        sinks = [sink('a', Publisher(act))]
+        self.assertRaises(
+            exceptions.PipelineError, self.on.run, sinks, events)
+        journal = self.on.journal()
+        # And the step itself.
+        self.assertEqual(77 + 1, len(journal))
+        self.assertEqual(fatal, sum(
+            record.items for record in journal.values()))
+        self.on.claim_again()
+        self.on.run(sinks, events)
+        self.assertEqual([one.message_id for one in events], handed)
 
     def test_a_publisher_may_yield_batches(self):
         handed = []
@@ -596,8 +647,8 @@ class RunnerRules:
             self.assertRaises(
                 exceptions.PipelineError, self.on.run, sinks, self.events)
             self.assertEqual(
-                {'a.0.x': 'FAILED', 'a.0.x[0]': 'DONE', 'a.0.x[1]': 'DONE',
-                 'a.0.x[2]': 'DONE'}, self.on.states())
+                {'a.0.x': 'FAILED', 'a.0.x[0]': 'DONE',
+                 'a.0.x[1]': 'DONE'}, self.on.states())
             self.on.claim_again()
             self.on.run(sinks, self.events)
             self.assertEqual(expected, made)

@@ -150,6 +150,73 @@ class RunnerRules:
         self.assertEqual(3, len(self.on.chained()))
         self.assertIsNone(self.on.instance())
 
+    #: Ways for a step to fail, and how often it runs then: before, in the
+    #: middle and at the end of its side effect, as its journal is written,
+    #: and right after that.
+    ways = {'error': 2, 'before': 2, 'during': 2, 'after': 2, 'at commit': 2,
+            'noted': 1}
+
+    def test_each_of_ten_steps_fails_in_each_way(self):
+        for fatal, way in itertools.product(range(10), self.ways):
+            with self.subTest(step=fatal, way=way):
+                self.check_ten_steps(fatal, way)
+
+    def check_ten_steps(self, fatal, way):
+        self.on = self.stage()
+        emitted = [[] for _ in range(10)]
+        fuses = []
+
+        def act(number):
+            def of(events, context):
+                first = not emitted[number]
+                emitted[number].append([])
+                if first and number == fatal:
+                    fail_early()
+                for each in events:
+                    emitted[number][-1].append(each.message_id)
+                    if first and (number, way) == (fatal, 'during'):
+                        raise stage.Crash
+                if first and number == fatal:
+                    fail_late(number)
+            return of
+
+        def fail_early():
+            if way == 'error':
+                raise ConnectionError
+            if way == 'before':
+                raise stage.Crash
+
+        def fail_late(number):
+            if way == 'after':
+                raise stage.Crash
+            # The begin of the transaction that notes it comes first, unless
+            # the step is within that.
+            left = {'at commit': 2, 'noted': 3}.get(way, 10 ** 6)
+            fuses.append(Fuse(left - isinstance(plugins[number], Chain)))
+
+        plugins = [
+            (Transformer, Chain if number == 7 else Publisher)[number % 2](
+                act(number)) for number in range(10)]
+        sinks = [sink('a', *(
+            (plugin, number % 2 == 0)
+            for number, plugin in enumerate(plugins)))]
+        with self.on.watched(lambda: [fuse() for fuse in fuses]):
+            self.assertRaises(
+                exceptions.PipelineError if way == 'error' else stage.Crash,
+                self.on.run, sinks, self.events)
+        if self.on.instance() is not None:
+            self.on.claim_again()
+            self.on.run(sinks, self.events)
+        self.assertIsNone(self.on.instance())
+        self.assertEqual(
+            [self.ways[way] if number == fatal else 1
+             for number in range(10)], [len(one) for one in emitted])
+        for number, calls in enumerate(emitted):
+            # Each attempt has the same ids, and what each step before made.
+            self.assertEqual(number // 2 + number % 2 + 2, len(calls[-1]))
+            self.assertEqual(calls[-1][:len(calls[0])], calls[0])
+        self.assertEqual(emitted[7][-1], self.on.chained())
+
     def test_a_retry_starts_at_the_step_that_failed(self):
         adds, first, last = (
             Transformer(), Publisher(),

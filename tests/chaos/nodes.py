@@ -315,8 +315,11 @@ class MariaDBNode(Node):
             '--auth-root-authentication-method=normal', '--skip-test-db'])
 
     def _options(self):
+        # In a folder that they share, servers that start delete temporary
+        # tables of others.
         return ['--no-defaults', f'--datadir={self.folder}/data',
-                '--skip-name-resolve', '--innodb-log-file-size=16M',
+                f'--tmpdir={self.folder}', '--skip-name-resolve',
+                '--innodb-log-file-size=16M',
                 '--innodb-buffer-pool-size=32M']
 
     def _command(self):

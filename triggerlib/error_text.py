@@ -39,7 +39,8 @@ def describe(error: BaseException) -> str:
     text = ''.join(traceback.format_exception(error))
     # Cut before it is searched: a hostile text may be very long.
     if len(text) > LIMIT:
-        half = (LIMIT - len(_CUT)) // 2
-        text = f'{text[:half]}{_CUT}{text[-half:]}'
+        begin = (LIMIT - len(_CUT)) // 2
+        end = LIMIT - len(_CUT) - begin
+        text = f'{text[:begin]}{_CUT}{text[-end:]}'
     text = _IN_URL.sub('***@', strutils.mask_password(text))
     return _IN_HEADER.sub(r'\1***', text)[:LIMIT]

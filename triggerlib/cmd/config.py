@@ -64,6 +64,14 @@ def number(text):
     return value
 
 
+def add_paging(parser):
+    """Add ``--limit`` and ``--after`` to the parser of a list by ids."""
+    parser.add_argument('--limit', type=number, default=100,
+                        help='how many at most (default: 100)')
+    parser.add_argument('--after', type=number, default=0, metavar='ID',
+                        help='only those with a greater id')
+
+
 class ConfiguredCommand(command.Command):
     """A command that reads the configuration."""
 

@@ -37,11 +37,7 @@ class List(config.ConfiguredCommand, lister.Lister):
         """Return the parser of the command's own options."""
         parser = super().get_parser(prog_name)
         _add_filters(parser)
-        parser.add_argument('--limit', type=config.number, default=100,
-                            help='how many at most (default: 100)')
-        parser.add_argument(
-            '--after', type=config.number, default=0, metavar='ID',
-            help='only those with a greater id')
+        config.add_paging(parser)
         return parser
 
     def take_action(self, parsed_args):

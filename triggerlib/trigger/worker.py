@@ -77,8 +77,7 @@ class Worker:
 
     def __init__(self, storage, catalog, manager=None, *, ended=None,
                  lease=300.0, max_attempts=5, retry_delay=10.0,
-                 retry_delay_max=3600.0,
-                 journal_chunk=100):
+                 retry_delay_max=3600.0, journal_chunk=100):
         self._storage = storage
         self._catalog = catalog
         self._manager = manager
@@ -87,8 +86,7 @@ class Worker:
         self._max_attempts = max_attempts
         self._retry_delay = retry_delay
         self._retry_delay_max = retry_delay_max
-        self._runner = runner_module.Runner(
-            storage, lease, journal_chunk)
+        self._runner = runner_module.Runner(storage, lease, journal_chunk)
 
     @classmethod
     def from_conf(cls, conf, storage, manager=None, catalog=None,
